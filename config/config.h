@@ -1,0 +1,126 @@
+// One bellhop's whole configuration as plain values. The loader (config/load.h) fills it with every default in place and
+// every rule checked, so that nothing behind it has to ask again. Immutable once loaded; shared as shared_ptr<const Config>.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace bellhop::config {
+
+struct UnixListen {
+  std::string path = "/run/bellhop/bellhop.sock";
+  uint32_t mode = 0660;
+  std::string group;                    // empty: unchanged
+  std::vector<uint32_t> allow_uids, allow_gids;  // both empty: everybody whom the mode lets in
+};
+struct TcpListen {
+  std::string host;
+  uint16_t port = 0;
+  std::map<std::string, std::string> users;
+  bool anonymous = false;
+};
+using Listen = std::variant<UnixListen, TcpListen>;
+
+struct BrokerUrl {
+  std::string host;
+  uint16_t port = 5672;
+  std::string username, password;  // empty: not in the URL
+  std::optional<std::string> vhost;  // set when the URL has a path after the host: that is what every client gets
+  std::string shown;               // for logs, without the password
+};
+struct Broker {
+  std::vector<BrokerUrl> urls;
+  std::string username, password;  // both empty: each client's own credentials are passed on
+  std::vector<std::string> vhosts;  // empty: any
+  std::map<std::string, std::string> vhost_map;
+  uint32_t heartbeat_ms = 30000;
+  uint32_t connect_timeout_ms = 8000;
+  bool has_credentials() const { return !username.empty(); }
+};
+
+struct FilesystemStore {
+  std::string path;
+  uint32_t mode = 0640;
+  std::string group;
+  bool fsync = true;
+  bool marker_required = true;
+};
+struct MemoryStore {};
+struct Store {
+  std::string name;
+  std::variant<FilesystemStore, MemoryStore> kind;
+};
+
+struct ClaimCheck {
+  bool enabled = true;
+  std::string store;  // empty: nothing is offloaded
+  uint64_t threshold_bytes = 65536;
+  bool inline_always = false;
+  bool pass_already_framed = false;
+  bool offloads() const { return enabled && !store.empty(); }
+};
+
+enum class DeliveryMode : uint8_t { keep = 0, transient = 1, persistent = 2 };
+struct Stamp {
+  DeliveryMode delivery_mode = DeliveryMode::persistent;  // for messages that set none
+  bool fill_message_id = true;
+  bool envelope = false;
+};
+
+struct Pipeline {
+  std::string name;
+  std::vector<std::string> steps;
+  bool declare = false;
+};
+
+struct ItineraryStop {
+  std::string exchange, routing_key, name;
+};
+struct Route {
+  std::string name;
+  std::optional<std::string> match_exchange, match_routing_key;  // the key with topic wildcards
+  std::map<std::string, std::string> match_headers;
+  std::optional<std::string> to_exchange, to_routing_key;
+  std::string slip_pipeline;                  // empty: none
+  std::vector<ItineraryStop> slip_itinerary;  // empty: none
+  ClaimCheck claim_check;                     // with the file's own claim_check for what the route leaves out
+  std::vector<std::pair<std::string, std::string>> headers;
+  Stamp stamp;                                // likewise
+};
+
+struct Limits {
+  uint32_t sessions = 256;
+  uint32_t tcp_sessions = 128;
+  uint16_t channels_per_session = 2047;
+  uint64_t message_bytes = uint64_t{4} << 30;
+  uint64_t inflight_bytes = uint64_t{32} << 20;
+  uint32_t transfers_per_session = 16;
+  uint32_t handshake_timeout_ms = 10000;
+  uint32_t drain_timeout_ms = 20000;
+};
+
+enum class LogLevel { trace, debug, info, warn, error };
+
+struct Config {
+  std::string service;  // the host's name when the file has none
+  std::vector<Listen> listen;
+  Broker broker;
+  std::vector<Store> stores;
+  ClaimCheck claim_check;
+  Stamp stamp;
+  std::vector<Pipeline> pipelines;
+  std::vector<Route> routes;
+  std::vector<std::string> slip_allowed_exchanges;  // with the default already worked out
+  bool undeliverable_reject = false;
+  uint32_t hold_max_ms = 600000;
+  Limits limits;
+  LogLevel log_level = LogLevel::info;
+  bool log_json = false;
+};
+
+}  // namespace bellhop::config

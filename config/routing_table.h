@@ -1,0 +1,62 @@
+// The model of exchanges, routes and pipelines that publishes are looked up in. Built once from a Config, immutable, read by all
+// sessions at once without a lock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "proto/bytes.h"
+#include "proto/itinerary.h"
+
+namespace bellhop::config {
+
+// What is done with a publish: a route's values with everything that can be worked out beforehand worked out.
+struct Plan {
+  std::string name;  // empty for the plan of publishes that no route matches
+  ClaimCheck claim_check;
+  Stamp stamp;
+  std::optional<std::string> to_exchange, to_routing_key;
+  const Pipeline* pipeline = nullptr;
+  std::optional<proto::Itinerary> itinerary;
+  struct StaticHeader {
+    std::string name;
+    Buffer encoded;  // one table field
+  };
+  std::vector<StaticHeader> headers;
+  bool matches_on_headers = false;
+};
+
+class RoutingTable {
+ public:
+  // Keeps the shared Config alive: plans point into it.
+  explicit RoutingTable(std::shared_ptr<const Config> config);
+
+  // The first route that matches, else the default plan. `header_fields` is the message's headers table without its length.
+  const Plan& find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const;
+  // False: find() does not look at headers for this exchange and key (whatever they are), so one answer serves.
+  bool needs_headers() const { return needs_headers_; }
+  const Plan* by_name(std::string_view route) const;      // for bellhop.route; null when there is none
+  const Pipeline* pipeline(std::string_view name) const;  // null when there is none
+  // The only pipeline with that step; null when there is none or more than one.
+  const Pipeline* only_pipeline_with(std::string_view step) const;
+  bool may_send_to(std::string_view exchange) const;      // slip.allowed_exchanges
+
+ private:
+  struct Rule {
+    const Route* route;
+    std::vector<std::string> key_words;  // the pattern split at "."
+    Plan plan;
+  };
+  std::shared_ptr<const Config> config_;
+  std::vector<Rule> rules_;
+  Plan default_plan_;
+  bool needs_headers_ = false;
+};
+
+// AMQP topic match: words split at ".", `*` exactly one word, `#` none or more.
+bool topic_matches(const std::vector<std::string>& pattern_words, std::string_view routing_key);
+
+}  // namespace bellhop::config

@@ -1,0 +1,27 @@
+// Claim-check framing of a message body (wire-contract section 1):
+//
+//   AC 01 00 <payload>   inline          AC 01 01 <key>   a check: the payload is in the store under <key>
+#pragma once
+
+#include "proto/bytes.h"
+#include "proto/result.h"
+
+namespace bellhop::proto {
+
+inline constexpr uint8_t claim_inline_prefix[3] = {0xAC, 0x01, 0x00};
+inline constexpr uint8_t claim_check_prefix[3] = {0xAC, 0x01, 0x01};
+inline constexpr size_t claim_prefix_bytes = 3;
+inline constexpr size_t claim_key_bytes_max = 128;
+
+enum class Framing { raw, inlined, check };
+
+// `start` is the body's first bytes, at least min(3, body size) of them.
+Framing framing_of(Bytes start);
+
+// Whether a key may be redeemed (wire-contract section 2): [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not ending in ".partial".
+bool is_redeemable_key(std::string_view key);
+
+// The error text for a key that may not be: has "is not a key this store issued", the key shortened and made printable.
+std::string bad_key_reason(std::string_view key);
+
+}  // namespace bellhop::proto

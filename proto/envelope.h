@@ -1,0 +1,21 @@
+// The AceMQ envelope headers (wire-contract section 5): written on a publish whose route says so, a header the app already set kept.
+#pragma once
+
+#include <string_view>
+
+#include "proto/bytes.h"
+#include "proto/content_header.h"
+
+namespace bellhop::proto {
+
+struct EnvelopeFacts {
+  std::string_view message_id;   // after filling; empty when there is none and none is filled
+  std::string_view routing_key;  // the app's
+  int64_t now_ms = 0;            // epoch
+  std::string_view origin;       // <service>@<host>
+};
+
+// Appends the encoded fields that `header` does not have yet. Absent is absent, never empty.
+void put_envelope(Buffer& out, const ContentHeader& header, const EnvelopeFacts& facts);
+
+}  // namespace bellhop::proto

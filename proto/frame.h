@@ -1,0 +1,56 @@
+// AMQP 0-9-1 frames (specification section 4.2.3):
+//
+//   0      1         3             7                  7+size
+//   +------+---------+-------------+------------------+------+
+//   | type | channel |    size     |     payload      |  CE  |
+//   +------+---------+-------------+------------------+------+
+//
+// The splitter returns whole frames only: a frame is handed on only when it can be completed.
+#pragma once
+
+#include "proto/bytes.h"
+
+namespace bellhop::proto {
+
+inline constexpr uint8_t frame_method = 1;
+inline constexpr uint8_t frame_header = 2;
+inline constexpr uint8_t frame_body = 3;
+inline constexpr uint8_t frame_heartbeat = 8;
+inline constexpr uint8_t frame_end = 0xCE;
+inline constexpr size_t frame_head_bytes = 7;
+inline constexpr size_t frame_overhead_bytes = 8;  // head and end
+inline constexpr uint32_t frame_min_bytes = 4096;  // every peer takes at least this, also before tune
+inline constexpr uint8_t protocol_header[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
+inline constexpr uint8_t heartbeat_frame[8] = {frame_heartbeat, 0, 0, 0, 0, 0, 0, frame_end};
+
+// Borrows from the bytes it was split from.
+struct Frame {
+  uint8_t type = 0;
+  uint16_t channel = 0;
+  Bytes payload;
+  Bytes raw;  // head, payload and end
+};
+
+enum class Split { frame, need_more, error };
+
+struct SplitResult {
+  Split status = Split::need_more;
+  Frame frame;             // status frame
+  size_t need_bytes = 0;   // status need_more: the whole frame's size where its head is known, else frame_head_bytes
+  const char* problem = "";  // status error: what is wrong, for a 501 FRAME_ERROR
+};
+
+// Takes the first frame off `in`. An error is: a type that is not 1, 2, 3 or 8, a frame of more than frame_bytes_max bytes
+// (overhead included), an end octet that is not CE, or a heartbeat that is not on channel 0 or not empty.
+SplitResult split_frame(Bytes in, size_t frame_bytes_max);
+
+void put_frame(Buffer& out, uint8_t type, uint16_t channel, Bytes payload);
+
+// Writes `body` as body frames, none of more than frame_bytes_max bytes, overhead included. Precondition: frame_bytes_max > 8.
+void put_body_frames(Buffer& out, uint16_t channel, Bytes body, size_t frame_bytes_max);
+
+// Opens a frame whose payload is then appended to `out`; end_frame writes size and end octet. Returns the position for end_frame.
+size_t begin_frame(Buffer& out, uint8_t type, uint16_t channel);
+void end_frame(Buffer& out, size_t begin);
+
+}  // namespace bellhop::proto

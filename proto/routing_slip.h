@@ -1,0 +1,45 @@
+// A declared route (wire-contract section 4): three headers that say all steps, which one the message is for, and one run's id.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/bytes.h"
+#include "proto/result.h"
+
+namespace bellhop::proto {
+
+inline constexpr std::string_view slip_route_header = "x-acemq-route";
+inline constexpr std::string_view slip_position_header = "x-acemq-route-position";
+inline constexpr std::string_view slip_id_header = "x-acemq-route-id";
+inline constexpr size_t slip_route_bytes_max = 8192;
+inline constexpr size_t slip_steps_max = 64;
+
+bool is_step_name(std::string_view name);  // [A-Za-z0-9][A-Za-z0-9.-]*
+
+class RoutingSlip {
+ public:
+  // A fresh slip at position 0. Errors: no steps, more than 64, a route header of more than 8 KiB, a name that is none.
+  static Result<RoutingSlip> start_of(std::vector<std::string> steps, std::string run_id);
+  // Out of a headers table (its fields, without the length). Nothing: the message carries no declared slip. A missing run id
+  // becomes `fresh_run_id`. Never an error: position rules of wire-contract section 4.
+  static std::optional<RoutingSlip> from(Bytes header_fields, std::string_view fresh_run_id);
+
+  const std::vector<std::string>& steps() const { return steps_; }
+  uint64_t position() const { return position_; }
+  const std::string& run_id() const { return run_id_; }
+  bool is_finished() const { return position_ >= steps_.size(); }
+  std::optional<std::string_view> current() const;
+  std::optional<std::string_view> next() const;
+  void advance() { advance_to(position_ + 1); }
+  void advance_to(uint64_t position) { position_ = position; }
+  void to_headers(Buffer& out) const;  // appends the three encoded fields
+
+ private:
+  std::vector<std::string> steps_;
+  uint64_t position_ = 0;
+  std::string run_id_;
+};
+
+}  // namespace bellhop::proto
