@@ -34,8 +34,8 @@ struct ContentHeader {
   Bytes header_fields() const;                  // the headers table without its length, empty when absent
 };
 
-// Borrows from the payload. An error for another class than 60, a flag bit that stands for no property (0 and 1), truncation,
-// trailing bytes. The headers table is taken by its length, not walked.
+// Borrows from the payload. An error for another class than 60, a weight that is not 0, a flag bit that stands for no
+// property (0 and 1), truncation, trailing bytes. The headers table is taken by its length, not walked.
 Result<ContentHeader> decode_content_header(Bytes payload);
 
 // What to change. Views must live until the call ends.
