@@ -40,7 +40,11 @@ struct Broker {
   std::map<std::string, std::string> vhost_map;
   uint32_t heartbeat_ms = 30000;
   uint32_t connect_timeout_ms = 8000;
-  bool has_credentials() const { return !username.empty(); }
+  // Either all URLs have a user and password, or none has.
+  bool has_credentials() const { return !username.empty() || (!urls.empty() && !urls.front().username.empty()); }
+  // Whom bellhop logs in as at `url`. Precondition: has_credentials().
+  const std::string& username_for(const BrokerUrl& url) const { return url.username.empty() ? username : url.username; }
+  const std::string& password_for(const BrokerUrl& url) const { return url.username.empty() ? password : url.password; }
 };
 
 struct FilesystemStore {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/config.h"
+#include "config/topic.h"
 #include "proto/bytes.h"
 #include "proto/itinerary.h"
 
@@ -33,8 +35,11 @@ class RoutingTable {
  public:
   // Keeps the shared Config alive: plans point into it.
   explicit RoutingTable(std::shared_ptr<const Config> config);
+  RoutingTable(const RoutingTable&) = delete;
+  RoutingTable& operator=(const RoutingTable&) = delete;
 
-  // The first route that matches, else the default plan. `header_fields` is the message's headers table without its length.
+  // The first route that matches, else the default plan. `header_fields` is the message's headers table without its length. Called
+  // for every publish: allocates nothing, but for a route that matches on headers. The plan lives as long as the table.
   const Plan& find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const;
   // False: find() does not look at headers for this exchange and key (whatever they are), so one answer serves.
   bool needs_headers() const { return needs_headers_; }
@@ -50,13 +55,11 @@ class RoutingTable {
     std::vector<std::string> key_words;  // the pattern split at "."
     Plan plan;
   };
+  static bool matches(const Rule& rule, std::string_view exchange, std::string_view routing_key, Bytes header_fields);
   std::shared_ptr<const Config> config_;
   std::vector<Rule> rules_;
   Plan default_plan_;
   bool needs_headers_ = false;
 };
-
-// AMQP topic match: words split at ".", `*` exactly one word, `#` none or more.
-bool topic_matches(const std::vector<std::string>& pattern_words, std::string_view routing_key);
 
 }  // namespace bellhop::config

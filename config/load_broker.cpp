@@ -1,0 +1,112 @@
+// broker: where RabbitMQ is, and who bellhop is there.
+#include "config/broker_url.h"
+#include "config/load_sections.h"
+#include "config/names.h"
+
+namespace bellhop::config {
+
+namespace {
+
+void load_urls(Section& section, Broker& broker) {
+  const auto value = section.find("url");
+  if (!value) return section.missing("url", std::string("is missing, allowed: ") + broker_url_form + " or a list of them");
+  std::vector<Value> urls{*value};
+  if (value->is_sequence()) {
+    urls = *value->sequence("URLs");
+    if (urls.empty()) return value->error(std::string("is an empty list, allowed: ") + broker_url_form);
+  }
+  for (const Value& each : urls) {
+    const auto text = each.text();
+    if (!text) continue;
+    Result<BrokerUrl> url = parse_broker_url(*text);
+    if (!url) {
+      each.error(url.error());
+      continue;
+    }
+    if (!broker.urls.empty() && broker.urls.front().username.empty() != url.value().username.empty())
+      each.error("and the URL before it do not agree on having a user:password, allowed: all or none");
+    broker.urls.push_back(std::move(url.value()));
+  }
+}
+
+void load_credentials(Section& section, Broker& broker) {
+  const auto username = section.find("username");
+  const auto password = section.find("password");
+  if (username)
+    if (auto text = username->text()) broker.username = std::move(*text);
+  if (password)
+    if (auto text = password->text()) broker.password = std::move(*text);
+
+  const bool in_url = !broker.urls.empty() && !broker.urls.front().username.empty();
+  if (in_url && (username || password)) {
+    (username ? *username : *password)
+        .error("stands beside a user:password in broker.url, allowed: one of the two");
+  } else if (username && !password) {
+    username->error("stands without broker.password, allowed: both or none");
+  } else if (password && !username) {
+    password->error("stands without broker.username, allowed: both or none");
+  } else if (username && broker.username.empty() != broker.password.empty()) {
+    // Both empty is how an unset pair of variables says that clients bring their own.
+    (broker.username.empty() ? *username : *password)
+        .error("is empty while the other of username and password is not, allowed: both or none");
+  }
+  if (broker.username.find('\0') != std::string::npos && username)
+    username->error("has a NUL byte in it, allowed: text");
+  if (broker.password.find('\0') != std::string::npos && password)
+    password->error("has a NUL byte in it, allowed: text");
+}
+
+bool check_vhost(const Value& value, const std::string& vhost) {
+  if (vhost.empty()) {
+    value.error("is empty, allowed: a virtual host's name; the default one is \"/\"");
+    return false;
+  }
+  return check_short_string(value, vhost);
+}
+
+void load_vhosts(Section& section, Broker& broker) {
+  if (const auto value = section.find("vhosts")) {
+    const auto items = value->sequence("virtual hosts");
+    if (items && items->empty()) value->error("is an empty list, allowed: at least one virtual host; without the key, any");
+    for (const Value& item : items.value_or(std::vector<Value>{})) {
+      const auto vhost = item.text();
+      if (vhost && check_vhost(item, *vhost)) broker.vhosts.push_back(*vhost);
+    }
+  }
+  if (const auto value = section.find("vhost_map")) {
+    const bool in_url = !broker.urls.empty() && broker.urls.front().vhost.has_value();
+    if (in_url) value->error("stands beside a virtual host in broker.url, which every client gets, allowed: one of the two");
+    const auto entries = value->named("virtual hosts: what the client asks for and what the broker is asked for");
+    if (!entries) return;
+    for (const auto& [asked, item] : *entries) {
+      const auto vhost = item.text();
+      if (vhost && check_vhost(item, *vhost) && check_vhost(item, asked)) broker.vhost_map[asked] = *vhost;
+    }
+  }
+}
+
+}  // namespace
+
+void load_broker(Section& root, Config& config) {
+  const auto value = root.find("broker");
+  if (!value) return root.missing("broker.url", std::string("is missing, allowed: ") + broker_url_form + " or a list of them");
+  Section section(*value);
+  if (!section.ok()) return;
+  Broker& broker = config.broker;
+  load_urls(section, broker);
+  load_credentials(section, broker);
+  load_vhosts(section, broker);
+  if (const auto heartbeat = section.find("heartbeat")) {
+    if (const auto time = heartbeat->time_ms(0, 65535000)) {
+      // AMQP negotiates it in seconds, in 16 bits.
+      if (*time % 1000 != 0)
+        heartbeat->error_with_value("is not in whole seconds, allowed: 0 (off) or whole seconds");
+      else
+        broker.heartbeat_ms = *time;
+    }
+  }
+  section.read_time_ms("connect_timeout", broker.connect_timeout_ms, 1);
+  section.finish();
+}
+
+}  // namespace bellhop::config

@@ -1,0 +1,56 @@
+// stores: where payloads go.
+#include "config/load_sections.h"
+#include "config/names.h"
+
+namespace bellhop::config {
+
+namespace {
+
+FilesystemStore read_filesystem(Section& section) {
+  FilesystemStore out;
+  if (const auto path = section.find("path")) {
+    if (auto text = path->text()) {
+      if (text->empty()) path->error("is empty, allowed: a directory's path");
+      out.path = std::move(*text);
+    }
+  } else {
+    section.missing("path", "is missing, allowed: a directory's path");
+  }
+  if (const auto mode = section.find("mode"))
+    if (const auto bits = mode->mode()) out.mode = *bits;
+  section.read("group", out.group);
+  section.read("fsync", out.fsync);
+  section.read_choice<bool>("marker", out.marker_required, {{"required", true}, {"optional", false}});
+  return out;
+}
+
+// A store with errors is kept under its name too, so that what names it is not reported as well.
+Store read_store(const std::string& name, const Value& value) {
+  enum class Type { none, filesystem, memory };
+  Store store{name, MemoryStore{}};
+  Section section(value);
+  if (!section.ok()) return store;
+  Type type = Type::none;
+  section.read_choice<Type>("type", type, {{"filesystem", Type::filesystem}, {"memory", Type::memory}});
+  if (!section.find("type")) section.missing("type", "is missing, allowed: filesystem, memory");
+  // Which keys are unknown depends on the type.
+  if (type == Type::none) return store;
+  if (type == Type::filesystem) store.kind = read_filesystem(section);
+  section.finish();
+  return store;
+}
+
+}  // namespace
+
+void load_stores(Section& root, Config& config) {
+  const auto value = root.find("stores");
+  if (!value) return;
+  const auto entries = value->named("stores, each with its type");
+  if (!entries) return;
+  for (const auto& [name, item] : *entries) {
+    check_store_name(item, name);
+    config.stores.push_back(read_store(name, item));
+  }
+}
+
+}  // namespace bellhop::config

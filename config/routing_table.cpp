@@ -1,0 +1,115 @@
+#include "config/routing_table.h"
+
+#include "proto/table.h"
+
+namespace bellhop::config {
+
+namespace {
+
+std::optional<proto::Itinerary> itinerary_of(const Route& route) {
+  if (route.slip_itinerary.empty()) return {};
+  std::vector<proto::Stop> stops;
+  for (const ItineraryStop& stop : route.slip_itinerary) {
+    proto::Stop out;
+    out.exchange = stop.exchange;
+    out.routing_key = stop.routing_key;
+    out.name = stop.name;
+    stops.push_back(std::move(out));
+  }
+  auto itinerary = proto::Itinerary::start_of(std::move(stops));
+  if (!itinerary) return {};  // the loader has refused it
+  return std::move(itinerary.value());
+}
+
+Plan plan_of(const Route& route, const Pipeline* pipeline) {
+  Plan plan;
+  plan.name = route.name;
+  plan.claim_check = route.claim_check;
+  plan.stamp = route.stamp;
+  plan.to_exchange = route.to_exchange;
+  plan.to_routing_key = route.to_routing_key;
+  plan.pipeline = pipeline;
+  plan.itinerary = itinerary_of(route);
+  for (const auto& [name, text] : route.headers) {
+    Plan::StaticHeader header{name, {}};
+    proto::put_field(header.encoded, name, text);
+    plan.headers.push_back(std::move(header));
+  }
+  plan.matches_on_headers = !route.match_headers.empty();
+  return plan;
+}
+
+bool has_header(Bytes header_fields, const std::string& name, const std::string& text) {
+  proto::TableCursor cursor(header_fields);
+  while (const auto field = cursor.next()) {
+    if (field->name == name) return proto::field_text(*field) == text;
+  }
+  return false;
+}
+
+}  // namespace
+
+RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::move(config)) {
+  default_plan_.claim_check = config_->claim_check;
+  default_plan_.stamp = config_->stamp;
+  rules_.reserve(config_->routes.size());
+  for (const Route& route : config_->routes) {
+    rules_.push_back({&route, topic_words(route.match_routing_key.value_or("")),
+                      plan_of(route, pipeline(route.slip_pipeline))});
+    needs_headers_ = needs_headers_ || !route.match_headers.empty();
+  }
+}
+
+bool RoutingTable::matches(const Rule& rule, std::string_view exchange, std::string_view routing_key,
+                           Bytes header_fields) {
+  const Route& route = *rule.route;
+  if (route.match_exchange && *route.match_exchange != exchange) return false;
+  if (route.match_routing_key && !topic_matches(rule.key_words, routing_key)) return false;
+  for (const auto& [name, text] : route.match_headers) {
+    if (!has_header(header_fields, name, text)) return false;
+  }
+  return true;
+}
+
+const Plan& RoutingTable::find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const {
+  for (const Rule& rule : rules_) {
+    if (matches(rule, exchange, routing_key, header_fields)) return rule.plan;
+  }
+  return default_plan_;
+}
+
+const Plan* RoutingTable::by_name(std::string_view route) const {
+  for (const Rule& rule : rules_) {
+    if (rule.route->name == route) return &rule.plan;
+  }
+  return nullptr;
+}
+
+const Pipeline* RoutingTable::pipeline(std::string_view name) const {
+  for (const Pipeline& pipeline : config_->pipelines) {
+    if (pipeline.name == name) return &pipeline;
+  }
+  return nullptr;
+}
+
+const Pipeline* RoutingTable::only_pipeline_with(std::string_view step) const {
+  const Pipeline* only = nullptr;
+  for (const Pipeline& pipeline : config_->pipelines) {
+    for (const std::string& each : pipeline.steps) {
+      if (each != step) continue;
+      if (only != nullptr) return nullptr;
+      only = &pipeline;
+      break;
+    }
+  }
+  return only;
+}
+
+bool RoutingTable::may_send_to(std::string_view exchange) const {
+  for (const std::string& allowed : config_->slip_allowed_exchanges) {
+    if (allowed == exchange) return true;
+  }
+  return false;
+}
+
+}  // namespace bellhop::config
