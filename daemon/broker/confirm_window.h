@@ -1,12 +1,13 @@
-// The publisher confirms of one client channel: which broker tag stands for which client tag. They differ once a publish was refused
-// by bellhop itself or travelled on the private channel. Pure bookkeeping: no I/O.
+// The publisher confirms of one client channel: which broker tag stands for which client tag. They differ
+// once a publish was refused by bellhop itself or travelled on the private channel. Pure bookkeeping: no I/O.
 //
-// A publish takes the next client tag when it is released, in channel order. It is settled once: by the broker's ack or nack of its
-// broker tag, or by bellhop (settle_local). `multiple` towards the client never spans an unsettled tag.
+// A publish takes the next client tag when it is released, in channel order. It is settled once: by the
+// broker's ack or nack of its broker tag, or by bellhop (settle_local). `multiple` towards the client never
+// spans an unsettled tag.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace bellhop {
@@ -20,29 +21,61 @@ class ConfirmWindow {
     bool nack = false;
   };
 
-  // A publish that goes to the broker on this channel; returns its client tag. `token` 0: nothing is told about it; else settled()
-  // names it.
+  // A publish that goes to the broker on this channel; returns its client tag. `token` 0: nothing is told
+  // about it; else settled() names it.
   uint64_t push_relayed(uint32_t token = 0);
-  // One that does not use a broker tag of this channel (a hop, a local refusal, the end of a slip); returns its client tag.
+  // One that does not use a broker tag of this channel (a hop, a local refusal, the end of a slip); returns
+  // its client tag.
   uint64_t push_local(uint32_t token = 0);
 
-  // The broker's ack or nack. Appends the client's frames to `answers`, and the token of each publish settled to `tokens`.
-  // False: the broker named a tag that is not outstanding (ignore it, log it).
-  bool on_broker(uint64_t broker_tag, bool multiple, bool nack, std::vector<Answer>& answers, std::vector<uint32_t>& tokens);
+  // The broker's ack or nack. Appends the client's frames to `answers`, and the token of each publish settled
+  // to `tokens`. False: the broker named a tag that is not outstanding (ignore it, log it).
+  bool on_broker(uint64_t broker_tag, bool multiple, bool nack, std::vector<Answer>& answers,
+                 std::vector<uint32_t>& tokens);
   // bellhop's own outcome for a client tag. Nothing is appended when it was settled before.
   void settle_local(uint64_t client_tag, bool nack, std::vector<Answer>& answers);
-  // A publish whose return is still being handed to the client: its ack waits for release(), a return precedes its own ack.
+  // A publish whose return is still being handed to the client: its ack waits for release(), a return
+  // precedes its own ack.
   void hold(uint64_t client_tag);
   void release(uint64_t client_tag, std::vector<Answer>& answers);
 
   size_t unsettled() const;
-  // The broker's next frame for `tag` may be relayed as it is: every tag in the window is equal on both sides, none has a token, none is
-  // held or local. Call settle_relayed then instead of on_broker.
+  // The broker's next frame for `tag` may be relayed as it is: every tag in the window is equal on both
+  // sides, none has a token, none is held or local. Call settle_relayed then instead of on_broker.
   bool is_plain() const;
   bool settle_relayed(uint64_t broker_tag, bool multiple);
 
  private:
-  // For the implementer: a ring of small entries from the oldest unsettled one; is_plain() must be O(1) (counters).
+  // One publish. Its client tag is its place: entries are in client-tag order without gaps.
+  struct Entry {
+    uint64_t broker_tag;  // of a local one: the latest broker tag before it, so that the window stays sorted
+    uint32_t token;
+    bool relayed : 1;
+    bool open : 1;   // the client has no answer yet
+    bool waits : 1;  // the broker has not answered yet
+    bool held : 1;
+    bool decided : 1;  // an outcome came while held
+    bool nack : 1;     // that outcome
+  };
+
+  Entry& at(uint64_t client_tag) { return ring_[client_tag & (ring_.size() - 1)]; }
+  uint64_t push(uint32_t token, bool relayed);
+  void grow();
+  uint64_t first() const { return open_from_ < waits_from_ ? open_from_ : waits_from_; }
+  uint64_t find(uint64_t broker_tag);
+  void settle(uint64_t client_tag, bool nack, std::vector<Answer>& answers);
+  void take_broker(uint64_t client_tag, bool nack, std::vector<Answer>& answers,
+                   std::vector<uint32_t>& tokens);
+  void advance();
+
+  std::vector<Entry> ring_;  // a power of two, or empty; grows, never shrinks
+  uint64_t next_client_ = 1;
+  uint64_t next_broker_ = 1;
+  uint64_t open_from_ = 1;   // no entry before it is open
+  uint64_t waits_from_ = 1;  // no entry before it waits for the broker
+  size_t unsettled_ = 0;     // open entries
+  size_t special_ =
+      0;  // tokens, holds and early local outcomes still in the window: each bars the plain path
 };
 
 }  // namespace bellhop
