@@ -32,7 +32,7 @@ def binary():
 
 class Bellhop:
     """`config`: a dict, or the text of a YAML file ({dir} in it becomes the test's folder). JSON is YAML, so a dict is written
-    as JSON. `expect_exit`: what it must exit with at the end (None: anything)."""
+    as JSON; in its `listen` entries "{socket}" is the test's own socket. `expect_exit`: what it must exit with at the end (None: anything)."""
 
     def __init__(self, config=None, *, folder=None, store="filesystem", start=True, expect_exit=0, env=None, wrapper=()):
         self._owns_folder = folder is None
@@ -64,7 +64,7 @@ class Bellhop:
         listen = config.setdefault("listen", [{"unix": self.socket}])
         for entry in listen:
             if "unix" in entry:
-                self.socket = entry["unix"]
+                entry["unix"] = self.socket = entry["unix"].replace("{socket}", self.socket).replace("{dir}", str(self.folder))
             if "tcp" in entry:
                 self.tcp = entry["tcp"]
         if store == "filesystem" and "stores" not in config:
