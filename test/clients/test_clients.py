@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from support import amqp
-from support.rabbitmq import TIME_FACTOR, free_port
+from support.rabbitmq import TIME_FACTOR, free_port, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BELLHOP_TEST_CLIENTS_DIR", HERE.parents[1] / "build" / "dev" / "test" / "clients"))
@@ -76,8 +76,8 @@ def test_a_client_cannot_tell_bellhop_from_the_broker(program, rabbit, broker, b
     assert large.properties["delivery_mode"] == 2 and large.properties["message_id"] == "m-large"
 
     # The returned message and the rolled-back one are in no queue: their objects are gone. What was consumed stays for retention.
-    sizes = sorted(len(daemon.object(k)) for k in daemon.objects())
-    assert sizes == [100000, len(LARGE)], sizes
+    wait_until(lambda: sorted(len(daemon.object(k)) for k in daemon.objects()) == [100000, len(LARGE)],
+               what=f"exactly two objects in the store ({daemon.objects()})")
     assert daemon.debris() == []
     ch.call("exchange.delete", exchange=f"{prefix}.events")
 
