@@ -1,0 +1,50 @@
+# Set-up that test/run and deploy/demo share: Debian packages and the build. Sourced by them; ROOT is the checkout.
+
+say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
+    echo "Packages are missing, and this is neither root nor is there sudo for: $*" >&2
+    return 1
+  fi
+}
+
+# The packages of test/packages for the given uses that are not installed, unless a command stands for them.
+missing_packages() {
+  local use package command
+  while read -r use package command; do
+    case " $* " in *" $use "*) ;; *) continue ;; esac
+    if [ -n "$command" ] && command -v "$command" >/dev/null; then continue; fi
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+  done < <(grep -v '^#' "$ROOT/test/packages")
+}
+
+# install_packages USE...: RabbitMQ's package would start a system-wide broker, which nobody here needs; policy-rc.d, for the time
+# of the installation, says that it must not.
+install_packages() {
+  local missing policy=/usr/sbin/policy-rc.d own_policy=no status=0
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  say "Installing packages: ${missing[*]}"
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null || return 1
+    as_root chmod 755 $policy
+    own_policy=yes
+  fi
+  as_root sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' \
+    sh "${missing[@]}" >"$ROOT/build/apt.log" 2>&1 || status=$?
+  if [ $own_policy = yes ]; then as_root rm -f $policy; fi
+  if [ $status != 0 ]; then tail -20 "$ROOT/build/apt.log" >&2; fi
+  return $status
+}
+
+# build_preset PRESET [TARGET...]: all targets when none is named.
+build_preset() {
+  local preset=$1
+  shift
+  say "Building, preset $preset"
+  if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  (cd "$ROOT" && cmake --preset "$preset") >"$ROOT/build/configure-$preset.log" 2>&1 ||
+    { tail -40 "$ROOT/build/configure-$preset.log" >&2; return 1; }
+  (cd "$ROOT" && cmake --build --preset "$preset" -j "${JOBS:-2}" ${1:+--target "$@"})
+}

@@ -1,0 +1,259 @@
+"""A private RabbitMQ node for tests: own name, cookie, data folder, epmd and loopback ports. Nothing of it is left behind.
+
+    node = Node.start()
+    node.address                       # "127.0.0.1:34567"
+    node.ctl("list_queues", "name")    # rabbitmqctl, its standard output
+    node.stop()
+
+Run as a program (`python3 rabbitmq.py DIR`) it starts a node, prints its address, and ends it when its standard input closes.
+"""
+
+import atexit
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+TIME_FACTOR = float(os.environ.get("BELLHOP_TEST_TIME_FACTOR", "1"))
+SCRIPTS = pathlib.Path("/usr/lib/rabbitmq/bin")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def alive(pid):
+    """Whether the process exists and is no zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition, timeout=30, what="the condition"):
+    """Polls until condition() is true and returns its value."""
+    deadline = time.monotonic() + timeout * TIME_FACTOR
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not so after {timeout} s")
+        time.sleep(0.02)
+
+
+class Node:
+    def __init__(self, folder, config=""):
+        self.folder = pathlib.Path(folder)
+        self.extra_config = config
+        self.port = self.epmd_port = self.dist_port = None
+        self.name = f"bellhop-{uuid.uuid4().hex[:8]}@localhost"
+        self.process = None
+        self._owns_folder = False
+
+    @classmethod
+    def start(cls, folder=None, config=""):
+        """A running node. `config`: more lines of rabbitmq.conf. Without a folder its data goes to a temporary one."""
+        own = folder is None
+        node = cls(folder or tempfile.mkdtemp(prefix="bellhop-rabbit-"), config)
+        node._owns_folder = own
+        atexit.register(node.stop)
+        for attempt in range(3):
+            node.port, node.epmd_port, node.dist_port = free_port(), free_port(), free_port()
+            try:
+                node.launch()
+                return node
+            except RuntimeError as error:
+                # Between choosing a port and RabbitMQ's listening on it, somebody else may take it.
+                node.kill()
+                if attempt == 2 or "eaddrinuse" not in str(error):
+                    node.stop()
+                    raise
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self):
+        return f"amqp://127.0.0.1:{self.port}"
+
+    @property
+    def log_path(self):
+        return self.folder / "console.log"
+
+    def env(self):
+        f = self.folder
+        e = {k: v for k, v in os.environ.items() if not k.startswith(("RABBITMQ_", "ERL_"))}
+        e.update(HOME=str(f / "home"), RABBITMQ_NODENAME=self.name, RABBITMQ_CONFIG_FILE=str(f / "rabbitmq.conf"),
+                 RABBITMQ_CONF_ENV_FILE="/dev/null", RABBITMQ_MNESIA_BASE=str(f / "mnesia"), RABBITMQ_LOG_BASE=str(f / "log"),
+                 RABBITMQ_ENABLED_PLUGINS_FILE=str(f / "enabled_plugins"), RABBITMQ_PID_FILE=str(f / "pid"),
+                 RABBITMQ_DIST_PORT=str(self.dist_port), ERL_EPMD_ADDRESS="127.0.0.1", ERL_EPMD_PORT=str(self.epmd_port),
+                 RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1} "
+                                                     "+sbwt none +sbwtdcpu none +sbwtdio none")
+        return e
+
+    def launch(self):
+        """Starts the node (again, on the same ports and data) and waits for it."""
+        f = self.folder
+        for sub in ("home", "mnesia", "log"):
+            (f / sub).mkdir(parents=True, exist_ok=True)
+        cookie = f / "home" / ".erlang.cookie"
+        if not cookie.exists():
+            cookie.write_text(uuid.uuid4().hex)
+            cookie.chmod(0o400)
+        (f / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\nlog.console = true\nlog.file = false\n"
+                                         f"{self.extra_config}\n")
+        (f / "enabled_plugins").write_text("[].\n")
+        (f / "pid").unlink(missing_ok=True)
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen([str(SCRIPTS / "rabbitmq-server")], env=self.env(), stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=str(f))
+        deadline = time.monotonic() + 90 * TIME_FACTOR
+        while b"Server startup complete" not in self.log_path.read_bytes():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                tail = self.log_path.read_text(errors="replace")[-3000:]
+                raise RuntimeError(f"RabbitMQ did not start:\n{tail}")
+            time.sleep(0.05)
+
+    @property
+    def pid(self):
+        """The Erlang VM's process id."""
+        try:
+            return int((self.folder / "pid").read_text())
+        except (OSError, ValueError):
+            return self.process.pid
+
+    def _signal(self, number):
+        # The node leads a session of its own: the signal goes to it and its helper processes, to nobody else.
+        try:
+            os.killpg(self.process.pid, number)
+        except (OSError, AttributeError):
+            pass
+
+    def freeze(self):
+        """SIGSTOP: connections stay open, nothing is answered."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self):
+        os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self):
+        """kill -9. Data stays; launch() starts the node again on it."""
+        if self.process is None:
+            return
+        pid = self.pid
+        self._signal(signal.SIGKILL)
+        if pid != self.process.pid and alive(pid):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        wait_until(lambda: not alive(pid), what="the end of the killed node")
+
+    def shutdown(self):
+        """A clean end, data kept."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        pid = self.pid
+        try:
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGTERM)
+            self.process.wait(30)
+        except (OSError, subprocess.TimeoutExpired):
+            self.kill()
+
+    def restart(self):
+        self.shutdown()
+        self.launch()
+
+    def _stop_epmd(self):
+        """epmd outlives its node. Ours is the one with our port in its environment."""
+        wanted = f"ERL_EPMD_PORT={self.epmd_port}".encode()
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                if (entry / "comm").read_text().strip() == "epmd" and wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGTERM)
+            except OSError:
+                continue
+
+    def stop(self):
+        """Ends the node and its epmd, and removes the temporary data folder."""
+        if self.process is not None:
+            self.shutdown()
+            self._stop_epmd()
+            self.process = None
+        if self._owns_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.stop)
+
+    # -- rabbitmqctl
+
+    def ctl(self, *args, check=True):
+        """Runs rabbitmqctl quietly and returns what it printed."""
+        done = subprocess.run([str(SCRIPTS / "rabbitmqctl"), "-q", *map(str, args)], env=self.env(), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60 * TIME_FACTOR)
+        if check and done.returncode != 0:
+            raise AssertionError(f"rabbitmqctl {' '.join(map(str, args))}: {done.stdout}")
+        return done.stdout
+
+    def rows(self, *args):
+        """A listing as a list of lists of strings."""
+        return [line.split("\t") for line in self.ctl(*args, "--no-table-headers").splitlines()]
+
+    def queues(self, vhost="/"):
+        """{name: messages}"""
+        return {r[0]: int(r[1]) for r in self.rows("list_queues", "-p", vhost, "name", "messages")}
+
+    def block(self):
+        """A memory alarm: connections that publish are blocked at once."""
+        self.ctl("set_vm_memory_high_watermark", "0.00001")
+
+    def unblock(self):
+        self.ctl("set_vm_memory_high_watermark", "0.4")
+
+    def close_all_connections(self, reason="closed by the test"):
+        self.ctl("close_all_connections", reason)
+
+
+class SharedNode(Node):
+    """A node that somebody else started and will end. BELLHOP_TEST_AMQP_DIR says where its files are, so that ctl works."""
+
+    def __init__(self, address, folder):
+        super().__init__(folder)
+        self.port = int(address.rpartition(":")[2])
+        self.name, epmd, dist = (self.folder / "identity").read_text().split()
+        self.epmd_port, self.dist_port = int(epmd), int(dist)
+
+    def _no(self, *_):
+        raise AssertionError("this node is shared: a test that ends or freezes the broker takes the fixture `own_rabbit`")
+
+    launch = kill = shutdown = restart = freeze = thaw = block = close_all_connections = _no
+
+    def stop(self):
+        pass
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    node = Node.start(folder)
+    (node.folder / "identity").write_text(f"{node.name} {node.epmd_port} {node.dist_port}\n")
+    print(node.address, flush=True)
+    try:
+        sys.stdin.read()
+    finally:
+        node.stop()
+
+
+if __name__ == "__main__":
+    main()
