@@ -84,7 +84,6 @@ class Connector {
   size_t url_index_ = 0;
   size_t tried_in_round_ = 0;
   bool resolved_ = false;  // addresses_ are those of url()
-  bool pausing_ = false;
   std::vector<Address> addresses_;
   size_t address_index_ = 0;
   std::vector<std::string> last_failure_;  // by URL
