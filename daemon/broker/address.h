@@ -1,0 +1,35 @@
+// A TCP address that can be connected to, and how host names become some.
+#pragma once
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bellhop {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+  // `127.0.0.1:5672`, `[::1]:5672`
+  std::string text() const;
+
+  // An IPv4 or IPv6 literal (with or without brackets); anything else is a name and gives nothing.
+  static std::optional<Address> from_literal(const std::string& host, uint16_t port);
+  // Every address of a resolver's answer, in its order, with `port` put in.
+  static std::vector<Address> from_resolved(const addrinfo* list, uint16_t port);
+};
+
+// Begins a TCP connect: non-blocking, close-on-exec, TCP_NODELAY. Returns the descriptor, or -1 with errno.
+// `connected` tells whether it is there already; otherwise it is once writable, see connect_outcome.
+int begin_connect(const Address& address, bool& connected);
+// After the descriptor became writable: 0, or the errno of the failure.
+int connect_outcome(int fd);
+
+}  // namespace bellhop

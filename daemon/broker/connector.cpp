@@ -1,0 +1,256 @@
+#include "daemon/broker/connector.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace bellhop {
+namespace {
+
+constexpr uint64_t kPauseMsMin = 100;
+constexpr uint64_t kPauseMsMax = 2000;
+constexpr uint64_t kAttemptMsMin = 500;
+
+// Each of libuv's requests and handles lives in a box that its own last callback frees; the connector only
+// lets go of it.
+template <typename Box, typename Handle>
+void close_box(Box* box, Handle& handle) {
+  box->owner = nullptr;
+  handle.data = box;
+  uv_close(reinterpret_cast<uv_handle_t*>(&handle),
+           [](uv_handle_t* raw) { delete static_cast<Box*>(raw->data); });
+}
+
+}  // namespace
+
+struct Connector::Timer {
+  uv_timer_t timer;
+  Connector* owner;
+};
+struct Connector::Lookup {
+  uv_getaddrinfo_t request;
+  Connector* owner;
+};
+struct Connector::Attempt {
+  uv_poll_t poll;
+  Connector* owner;
+  int fd;
+};
+
+Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<size_t>& preferred_url,
+                     Done done)
+    : loop_(loop),
+      broker_(broker),
+      preferred_url_(preferred_url),
+      done_(std::move(done)),
+      deadline_ms_(uv_now(loop) + broker.connect_timeout_ms),
+      attempt_ms_max_(std::max(kAttemptMsMin, broker.connect_timeout_ms / (broker.urls.size() + 1))),
+      pause_ms_(kPauseMsMin),
+      random_(static_cast<unsigned>(uv_hrtime() ^ reinterpret_cast<uintptr_t>(this))),
+      timer_(new Timer),
+      last_failure_(broker.urls.size()) {
+  if (!broker_.urls.empty())
+    url_index_ = preferred_url_.load(std::memory_order_relaxed) % broker_.urls.size();
+  timer_->owner = this;
+  uv_timer_init(loop_, &timer_->timer);
+  timer_->timer.data = timer_;
+  arm(0);
+}
+
+Connector::~Connector() {
+  end_attempt(false);
+  forget_lookup();
+  close_box(timer_, timer_->timer);
+}
+
+uint64_t Connector::left_ms() const {
+  const uint64_t now = uv_now(loop_);
+  return now < deadline_ms_ ? deadline_ms_ - now : 0;
+}
+
+void Connector::arm(uint64_t after_ms) {
+  uv_timer_start(&timer_->timer, on_timer, after_ms, 0);
+}
+
+void Connector::on_timer(uv_timer_t* raw) {
+  Connector* const self = static_cast<Timer*>(raw->data)->owner;
+  if (self->attempt_ != nullptr) {
+    self->end_attempt(false);
+    self->failed("no answer from " + self->addresses_[self->address_index_ - 1].text() + " in time");
+  } else if (self->lookup_ != nullptr) {
+    self->forget_lookup();
+    self->failed("the name was not resolved in time");
+    self->next_url();
+  }
+  self->go_on();
+}
+
+// Goes as far as it can without waiting. May destroy the connector, by done_: the last thing that a callback
+// does.
+void Connector::go_on() {
+  while (true) {
+    if (broker_.urls.empty() || left_ms() == 0) {
+      give_up();
+      return;
+    }
+    if (tried_in_round_ == broker_.urls.size()) {
+      pause();
+      return;
+    }
+    if (!resolved_) {
+      if (const auto literal = Address::from_literal(url().host, url().port)) {
+        addresses_.assign(1, *literal);
+        address_index_ = 0;
+        resolved_ = true;
+      } else {
+        begin_lookup();
+        if (lookup_ != nullptr) return;
+        next_url();
+        continue;
+      }
+    }
+    if (address_index_ == addresses_.size()) {
+      next_url();
+      continue;
+    }
+    if (begin_attempt(addresses_[address_index_++])) return;
+  }
+}
+
+void Connector::next_url() {
+  url_index_ = (url_index_ + 1) % broker_.urls.size();
+  ++tried_in_round_;
+  resolved_ = false;
+  addresses_.clear();
+  address_index_ = 0;
+}
+
+// Between half and the whole of a pause that doubles each round, so that the sessions of a host do not come
+// back in step.
+void Connector::pause() {
+  tried_in_round_ = 0;
+  std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
+  arm(std::min(jitter(random_), left_ms()));
+  pause_ms_ = std::min(pause_ms_ * 2, kPauseMsMax);
+}
+
+void Connector::begin_lookup() {
+  auto lookup = std::make_unique<Lookup>();
+  lookup->owner = this;
+  lookup->request.data = lookup.get();
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  const int error = uv_getaddrinfo(loop_, &lookup->request, on_resolved, url().host.c_str(), nullptr, &hints);
+  if (error != 0) {
+    failed(std::string("cannot resolve the name: ") + uv_strerror(error));
+    return;
+  }
+  lookup_ = lookup.release();  // freed in on_resolved
+  // With one URL there is nothing else to spend the time on, and a lookup given up goes on in its thread.
+  arm(broker_.urls.size() == 1 ? left_ms() : std::min(left_ms(), attempt_ms_max_));
+}
+
+void Connector::on_resolved(uv_getaddrinfo_t* request, int status, addrinfo* list) {
+  const std::unique_ptr<Lookup> lookup(static_cast<Lookup*>(request->data));
+  Connector* const self = lookup->owner;
+  if (self != nullptr) {
+    self->lookup_ = nullptr;
+    if (status != 0) {
+      self->failed(std::string("cannot resolve the name: ") + uv_strerror(status));
+      self->next_url();
+    } else {
+      self->addresses_ = Address::from_resolved(list, self->url().port);
+      self->address_index_ = 0;
+      self->resolved_ = true;
+      if (self->addresses_.empty()) self->failed("the name has no IP address");
+    }
+  }
+  uv_freeaddrinfo(list);
+  if (self != nullptr) self->go_on();
+}
+
+void Connector::forget_lookup() {
+  if (lookup_ == nullptr) return;
+  lookup_->owner = nullptr;
+  uv_cancel(reinterpret_cast<uv_req_t*>(&lookup_->request));  // on_resolved comes either way
+  lookup_ = nullptr;
+}
+
+// True: there is something to wait for, or done_ was called. False: failed, go on.
+bool Connector::begin_attempt(const Address& address) {
+  bool connected = false;
+  const int fd = begin_connect(address, connected);
+  if (fd < 0) {
+    failed(address.text() + ": " + std::strerror(errno));
+    return false;
+  }
+  if (connected) {
+    succeed(fd);
+    return true;
+  }
+  auto attempt = std::make_unique<Attempt>();
+  attempt->owner = this;
+  attempt->fd = fd;
+  attempt->poll.data = attempt.get();
+  if (const int error = uv_poll_init(loop_, &attempt->poll, fd); error != 0) {
+    ::close(fd);
+    failed(std::string("cannot watch a socket: ") + uv_strerror(error));
+    return false;
+  }
+  attempt_ = attempt.release();  // freed by its close callback
+  uv_poll_start(&attempt_->poll, UV_WRITABLE, on_poll);
+  arm(std::min(left_ms(), attempt_ms_max_));
+  return true;
+}
+
+void Connector::on_poll(uv_poll_t* poll, int, int) {
+  auto* const attempt = static_cast<Attempt*>(poll->data);
+  Connector* const self = attempt->owner;
+  if (self == nullptr) return;
+  const int fd = attempt->fd;
+  const int error = connect_outcome(fd);  // libuv's own status only says that the socket has an error
+  self->end_attempt(error == 0);
+  if (error == 0) {
+    self->succeed(fd);
+    return;
+  }
+  self->failed(self->addresses_[self->address_index_ - 1].text() + ": " + std::strerror(error));
+  self->go_on();
+}
+
+void Connector::end_attempt(bool keep_fd) {
+  if (attempt_ == nullptr) return;
+  const int fd = attempt_->fd;
+  Attempt* const attempt = std::exchange(attempt_, nullptr);
+  close_box(attempt, attempt->poll);
+  if (!keep_fd) ::close(fd);  // after uv_close, which took it out of the epoll set
+}
+
+void Connector::failed(std::string reason) {
+  last_failure_[url_index_] = std::move(reason);
+}
+
+void Connector::succeed(int fd) {
+  uv_timer_stop(&timer_->timer);
+  preferred_url_.store(url_index_, std::memory_order_relaxed);
+  const Done done = std::move(done_);
+  done(Connected{fd, &url()});  // may destroy us
+}
+
+void Connector::give_up() {
+  uv_timer_stop(&timer_->timer);
+  std::string text = "no broker could be reached in " + std::to_string(broker_.connect_timeout_ms) + " ms";
+  for (size_t i = 0; i < broker_.urls.size(); ++i) {
+    text += (i == 0 ? ": " : "; ") + broker_.urls[i].shown + ": ";
+    text += last_failure_[i].empty() ? "not tried, the time was up" : last_failure_[i];
+  }
+  const Done done = std::move(done_);
+  done(Error{std::move(text)});  // may destroy us
+}
+
+}  // namespace bellhop

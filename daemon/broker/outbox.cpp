@@ -1,0 +1,153 @@
+#include "daemon/broker/outbox.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace bellhop {
+namespace {
+
+constexpr size_t kPiecesMax = 64;               // of one sendmsg
+constexpr size_t kKeptBytesMax = 256 * 1024;    // more capacity than this is given back when nothing waits
+constexpr size_t kCompactBytesMin = 64 * 1024;  // a smaller sent prefix is not worth moving the rest for
+
+}  // namespace
+
+void Outbox::record_open() {
+  if (owned_.size() == recorded_) return;
+  const size_t size = owned_.size() - recorded_;
+  segments_.push_back({nullptr, recorded_, size});
+  segments_bytes_ += size;
+  recorded_ = owned_.size();
+}
+
+void Outbox::borrow(Bytes bytes) {
+  if (bytes.empty()) return;
+  record_open();
+  segments_bytes_ += bytes.size();
+  if (first_ < segments_.size()) {
+    Segment& last = segments_.back();
+    if (last.borrowed != nullptr && last.borrowed + last.size == bytes.data()) {
+      last.size += bytes.size();
+      return;
+    }
+  }
+  segments_.push_back({bytes.data(), 0, bytes.size()});
+}
+
+ssize_t Outbox::flush(int fd) {
+  record_open();
+  size_t total = 0;
+  while (segments_bytes_ > 0) {
+    iovec pieces[kPiecesMax];
+    size_t count = 0, wanted = 0;
+    for (size_t i = first_; i < segments_.size() && count < kPiecesMax; ++i, ++count) {
+      const Segment& segment = segments_[i];
+      const uint8_t* at = segment.borrowed != nullptr ? segment.borrowed : owned_.data() + segment.offset;
+      pieces[count] = {const_cast<uint8_t*>(at), segment.size};
+      wanted += segment.size;
+    }
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = count;
+    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+      const int reason = errno;
+      clear();
+      errno = reason;
+      return -1;
+    }
+    total += static_cast<size_t>(sent);
+    drop_sent(static_cast<size_t>(sent));
+    if (static_cast<size_t>(sent) < wanted) break;
+  }
+  own();
+  return static_cast<ssize_t>(total);
+}
+
+void Outbox::drop_sent(size_t sent) {
+  segments_bytes_ -= sent;
+  while (sent > 0) {
+    Segment& segment = segments_[first_];
+    const size_t part = std::min(sent, segment.size);
+    if (segment.borrowed != nullptr) {
+      segment.borrowed += part;
+    } else {
+      segment.offset += part;
+    }
+    segment.size -= part;
+    sent -= part;
+    if (segment.size == 0) ++first_;
+  }
+}
+
+// Afterwards at most one segment is left, all of it owned. What was owned before the first borrowed piece
+// stays where it is, so a socket that stays full costs a copy of the new bytes only.
+void Outbox::own() {
+  record_open();
+  if (segments_bytes_ == 0) {
+    reset_when_empty();
+    return;
+  }
+  size_t begin = segments_[first_].borrowed == nullptr ? segments_[first_].offset : owned_.size();
+  size_t i = first_;
+  size_t keep_until = begin;
+  bool only_owned = true;
+  for (; i < segments_.size(); ++i) {
+    if (segments_[i].borrowed != nullptr) {
+      only_owned = false;
+      break;
+    }
+    keep_until = segments_[i].offset + segments_[i].size;
+  }
+  if (!only_owned) {
+    if (i == first_) {
+      // The owned pieces behind it, if there are any, begin where the first of them does.
+      begin = keep_until = owned_.size();
+      for (size_t j = i; j < segments_.size(); ++j) {
+        if (segments_[j].borrowed == nullptr) {
+          begin = keep_until = segments_[j].offset;
+          break;
+        }
+      }
+    }
+    moved_.assign(owned_.begin() + static_cast<ptrdiff_t>(keep_until), owned_.end());
+    owned_.resize(keep_until);
+    for (; i < segments_.size(); ++i) {
+      const Segment& segment = segments_[i];
+      if (segment.borrowed != nullptr) {
+        put(owned_, {segment.borrowed, segment.size});
+      } else {
+        put(owned_, {moved_.data() + (segment.offset - keep_until), segment.size});
+      }
+    }
+    if (moved_.capacity() > kKeptBytesMax) Buffer().swap(moved_);
+  }
+  if (begin >= kCompactBytesMin && begin >= owned_.size() - begin) {
+    owned_.erase(owned_.begin(), owned_.begin() + static_cast<ptrdiff_t>(begin));
+    begin = 0;
+  }
+  segments_.clear();
+  first_ = 0;
+  segments_.push_back({nullptr, begin, owned_.size() - begin});
+  recorded_ = owned_.size();
+}
+
+void Outbox::reset_when_empty() {
+  segments_.clear();
+  first_ = 0;
+  segments_bytes_ = 0;
+  recorded_ = 0;
+  owned_.clear();
+  if (owned_.capacity() > kKeptBytesMax) Buffer().swap(owned_);
+}
+
+void Outbox::clear() {
+  reset_when_empty();
+}
+
+}  // namespace bellhop

@@ -1,0 +1,60 @@
+// The bytes that wait for one socket, in order: some owned here, some borrowed from where they were read. A
+// batch goes out with one sendmsg, so that relaying a read of many frames costs one system call and no copy.
+// Hot path: no allocation in steady state.
+//
+//     owned_    |..sent..|== O1 ==|= O2 =|-- open: appended since the last borrow --|
+//     segments_           [O1] [B1 ->elsewhere] [O2] [B2 ->elsewhere]
+//
+// One thread (the session's).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "proto/bytes.h"
+
+namespace bellhop {
+
+class Outbox {
+ public:
+  // Copies.
+  void append(Bytes bytes) { put(owned_, bytes); }
+  // Where a codec appends directly: what is pushed to its end waits like appended bytes. Only push to the
+  // end; the reference is good until the next call of anything else here.
+  Buffer& tail() { return owned_; }
+  // Takes a reference. The bytes must stay as they are until the next flush() or own() returns. A borrow that
+  // begins where the one before it ends (nothing appended in between) becomes one piece with it.
+  void borrow(Bytes bytes);
+
+  // Sends what waits: one sendmsg for up to 64 pieces. Returns the bytes that the socket took; less than
+  // pending() was means that it is full, and what was borrowed and not sent has been copied. -1 (errno
+  // tells): the socket is broken; everything is dropped.
+  ssize_t flush(int fd);
+  // Copies what is borrowed without sending, for a socket that is known to be full.
+  void own();
+  void clear();
+
+  size_t pending() const { return segments_bytes_ + (owned_.size() - recorded_); }
+  bool empty() const { return pending() == 0; }
+
+ private:
+  struct Segment {
+    const uint8_t* borrowed;  // null: owned_[offset, offset + size)
+    size_t offset;
+    size_t size;
+  };
+  void record_open();
+  void drop_sent(size_t sent);
+  void reset_when_empty();
+
+  Buffer owned_;
+  Buffer moved_;                   // scratch of own(), kept for its capacity
+  std::vector<Segment> segments_;  // segments_[first_] is the next to send
+  size_t first_ = 0;
+  size_t recorded_ = 0;  // how much of owned_ the segments cover (or has been sent)
+  size_t segments_bytes_ = 0;
+};
+
+}  // namespace bellhop

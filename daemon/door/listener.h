@@ -1,0 +1,60 @@
+// The door: every configured listener, bound and accepting on the main loop. Accepted descriptors are handed
+// on raw, because a libuv handle cannot change loops and each session has a loop of its own.
+#pragma once
+
+#include <sys/types.h>
+#include <uv.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "proto/result.h"
+
+namespace bellhop {
+
+struct Accepted {
+  int fd = -1;                             // non-blocking, close-on-exec; the receiver's to close
+  const config::TcpListen* tcp = nullptr;  // null: a Unix socket
+  std::string peer;                        // for logs: `unix uid=1000 gid=1000 pid=42`, `tcp 127.0.0.1:40312`
+};
+
+class Listener {
+ public:
+  using OnAccept = std::function<void(Accepted)>;
+
+  // Binds and listens on all, or on none: the error names the one that failed and why. `listens` must outlive
+  // the listener.
+  static Result<std::unique_ptr<Listener>> open(uv_loop_t* loop, const std::vector<config::Listen>& listens,
+                                                OnAccept on_accept);
+  // Closes. The loop has to run once more to let libuv go of its handles.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // Stops accepting, and removes the socket files that are still ours. Again is harmless.
+  void close();
+  // Where it listens, in the order of the configuration, with the real port: `unix:/run/x.sock`,
+  // `tcp:127.0.0.1:40001`.
+  std::vector<std::string> addresses() const;
+  // The real port of each TCP listener, in order.
+  std::vector<uint16_t> tcp_ports() const;
+
+ private:
+  struct Socket;  // one listening socket; outlives the listener until libuv lets go
+  Listener(uv_loop_t* loop, OnAccept on_accept);
+  static void on_readable(uv_poll_t* poll, int status, int events);
+  static void on_pause_over(uv_timer_t* timer);
+  void accept_some(Socket& socket);
+  void refuse_one_or_pause(Socket& socket);
+
+  uv_loop_t* loop_;
+  OnAccept on_accept_;
+  std::vector<Socket*> sockets_;
+  int spare_fd_ = -1;  // given up for a moment when descriptors run out, see refuse_one_or_pause
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace bellhop
