@@ -1,6 +1,7 @@
-// ClaimStore: the seam between sessions and the places that payloads are kept. Every call returns at once; the work is done on
-// the store's own threads and each callback is posted to the Executor that came with the call. A callback is called exactly once,
-// unless its Upload or fetch was dropped first (destroyed, cancelled) or its Executor was closed.
+// ClaimStore: the seam between sessions and the places that payloads are kept. Every call returns at once;
+// the work is done on the store's own threads and each callback is posted to the Executor that came with the
+// call. A callback is called exactly once, unless its Upload or fetch was dropped first (destroyed,
+// cancelled) or its Executor was closed.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,14 @@ namespace bellhop {
 
 // What stands for a payload in a message. Written and read by wire-contract sections 1 and 5.
 struct Claim {
-  std::string store;   // the store's configured name
+  std::string store;  // the store's configured name
   std::string key;
   uint64_t size_bytes = 0;
   std::string xxh128;  // 32 lower-case hex digits, XXH3-128 of the payload (canonical, as xxhsum -H2 prints)
 };
 
-// Why a fetch gave no object (wire-contract section 3). missing and corrupt are permanent, unavailable is to be retried.
+// Why a fetch gave no object (wire-contract section 3). missing and corrupt are permanent, unavailable is to
+// be retried.
 struct FetchFailure {
   enum class Kind { missing, corrupt, unavailable };
   Kind kind = Kind::unavailable;
@@ -33,23 +35,27 @@ struct FetchFailure {
 // One payload on its way in. Owned by one session, used on its thread.
 class Upload {
  public:
-  // Before finish() was called: aborts, nothing stays in the store. After finish() but before its callback ran: the object, if
-  // it comes to be, is removed again (its message was never sent).
+  // Before finish() was called: aborts, nothing stays in the store. After finish() but before its callback
+  // ran: the object, if it comes to be, is removed again (its message was never sent).
   virtual ~Upload() = default;
-  // Appends a piece. `written` gets its size when its memory is free again. After a failure pieces are dropped (still reported).
+  // Appends a piece. `written` gets its size when its memory is free again. After a failure pieces are
+  // dropped (still reported).
   virtual void write(Buffer piece, std::function<void(size_t bytes)> written) = 0;
-  // No more pieces: makes the object durable, verifies that exactly the announced size came, and gives the claim.
+  // No more pieces: makes the object durable, verifies that exactly the announced size came, and gives the
+  // claim.
   virtual void finish(std::function<void(Result<Claim>)> done) = 0;
 };
 
-// A payload made local and verified. Shared between the session's thread and the store's; the last reference closes it.
+// A payload made local and verified. Shared between the session's thread and the store's; the last reference
+// closes it.
 class LocalObject {
  public:
   virtual ~LocalObject() = default;
   virtual uint64_t size_bytes() const = 0;
   // The whole payload when the store holds it in memory already (small ones), else null.
   virtual const Buffer* in_memory() const { return nullptr; }
-  // Reads exactly `count` bytes from `offset`; fewer is an error. Precondition: offset + count <= size_bytes().
+  // Reads exactly `count` bytes from `offset`; fewer is an error. Precondition: offset + count <=
+  // size_bytes().
   virtual void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
                     std::function<void(Result<Buffer>)> done) = 0;
 };
@@ -73,7 +79,8 @@ class ClaimStore {
   // Any thread. Precondition: proto::is_redeemable_key(key).
   virtual void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
                      std::function<void(FetchResult)> done) = 0;
-  // Any thread. The undo of a publish that no queue can hold. A failure is logged; retention takes the orphan.
+  // Any thread. The undo of a publish that no queue can hold. A failure is logged; retention takes the
+  // orphan.
   virtual void remove(const std::string& key) = 0;
 };
 

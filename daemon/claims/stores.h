@@ -12,11 +12,12 @@ namespace bellhop {
 
 class Stores {
  public:
-  // Makes every configured store. Errors name the store: a path that is no directory, a group that does not exist, ...
-  // A directory that is not there or not writable now is no error but a warning in the log: it may be mounted later.
+  // Makes every configured store. Errors name the store: a path that is no directory, a group that does not
+  // exist, ... A directory that is not there or not writable now is no error but a warning in the log: it may
+  // be mounted later.
   static Result<std::unique_ptr<Stores>> open(const config::Config& config);
 
-  ClaimStore* find(std::string_view name) const;  // null when there is none
+  ClaimStore* find(std::string_view name) const;      // null when there is none
   ClaimStore* fallback() const { return fallback_; }  // claim_check.store, null when none is configured
   const std::vector<std::unique_ptr<ClaimStore>>& all() const { return stores_; }
 

@@ -1,4 +1,4 @@
-// Catch2 3 or 2, whichever is installed: tests include this alone.
+// Catch2 under one name: version 3 comes as headers and a library, version 2 as one header.
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

@@ -1,0 +1,26 @@
+// What a filesystem store shares with its uploads and objects, which may outlive it: the place, the threads,
+// the keys.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/claims/key_source.h"
+#include "daemon/claims/store_directory.h"
+#include "daemon/claims/thread_pool.h"
+
+namespace bellhop {
+
+struct FilesystemCore {
+  FilesystemCore(StorePlace store_place, size_t threads_max)
+      : place(std::move(store_place)), pool(threads_max) {}
+
+  const StorePlace place;
+  KeySource keys;
+  ThreadPool pool;
+};
+
+// Removes an object, later, on one of the store's threads. A failure is logged: retention takes the orphan.
+void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key);
+
+}  // namespace bellhop

@@ -1,0 +1,131 @@
+#include "daemon/claims/filesystem_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "daemon/claims/filesystem_object.h"
+#include "daemon/claims/filesystem_upload.h"
+#include "proto/claim_frame.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr size_t threads_max = 16;
+
+Result<gid_t> group_id(const std::string& name) {
+  gid_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc{} && end == name.data() + name.size()) return number;
+  std::array<char, 16384> space;
+  group entry{}, *found = nullptr;
+  if (getgrnam_r(name.c_str(), &entry, space.data(), space.size(), &found) != 0 || found == nullptr) {
+    return Error{fmt::format("there is no group '{}' on this host", name)};
+  }
+  return found->gr_gid;
+}
+
+// What a start does to the directory: looks, and writes the marker if it may.
+Result<void> prepare(const StorePlace& place) {
+  struct stat status {};
+  if (::stat(place.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    return Error{fmt::format("store '{}': {} is not a directory", place.name, place.path)};
+  }
+  const auto directory = StoreDirectory::open(place);
+  if (!directory) {
+    spdlog::warn("{}; transfers wait or fail until it is there", directory.error());
+    return {};
+  }
+  if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    const int error = errno;
+    fstat(directory.value().fd(), &status);
+    spdlog::warn(
+        "store '{}': {} is read-only for bellhop: {} (it belongs to {}; bellhop runs as uid {}); uploads "
+        "fail",
+        place.name, place.path, errno_text(error), owner_and_mode(status), geteuid());
+  } else if (place.marker_required) {
+    if (auto written = directory.value().write_marker(place); !written) spdlog::warn("{}", written.error());
+  }
+  if (auto marker = directory.value().check_marker(place); !marker) {
+    spdlog::warn("{}; set `marker: optional` for a directory that no bellhop writes to", marker.error());
+  }
+  return {};
+}
+
+}  // namespace
+
+void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key) {
+  core->pool.run([place = &core->place, core, key] {
+    if (!proto::is_redeemable_key(key)) return;
+    const auto directory = StoreDirectory::open(*place);
+    if (!directory) {
+      spdlog::warn("claim {} stays in the store: {}", key, directory.error());
+    } else if (unlinkat(directory.value().fd(), key.c_str(), 0) != 0 && errno != ENOENT) {
+      spdlog::warn("claim {} stays in store '{}': unlink: {}", key, place->name, errno_text(errno));
+    }
+  });
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
+                                                               const config::FilesystemStore& config) {
+  StorePlace place{.name = name,
+                   .path = config.path,
+                   .mode = config.mode,
+                   .group = {},
+                   .fsync = config.fsync,
+                   .marker_required = config.marker_required,
+                   .unnamed_files = true};
+  if (!config.group.empty()) {
+    const auto group = group_id(config.group);
+    if (!group) return Error{fmt::format("store '{}': {}", name, group.error())};
+    place.group = group.value();
+  }
+  return open(std::move(place));
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place) {
+  if (auto prepared = prepare(place); !prepared) return Error{prepared.error()};
+  std::unique_ptr<FilesystemStore> store(new FilesystemStore(std::move(place)));
+  // In the background: a large directory must not delay the start.
+  store->core_->pool.run([core = store->core_] {
+    const auto directory = StoreDirectory::open(core->place);
+    const size_t removed = directory ? sweep_unfinished(directory.value()) : 0;
+    if (removed != 0)
+      spdlog::info("store '{}': removed {} unfinished objects older than 24 h", core->place.name, removed);
+  });
+  return store;
+}
+
+FilesystemStore::FilesystemStore(StorePlace place)
+    : core_(std::make_shared<FilesystemCore>(std::move(place), threads_max)) {}
+
+FilesystemStore::~FilesystemStore() {
+  core_->pool.stop();
+}
+
+std::unique_ptr<Upload> FilesystemStore::begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) {
+  return std::make_unique<FilesystemUploadHandle>(
+      std::make_shared<FilesystemUpload>(core_, size_bytes, std::move(executor)));
+}
+
+void FilesystemStore::fetch(const std::string& key, const Expected& expected,
+                            std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
+  core_->pool.run(
+      [core = core_, key, expected, executor = std::move(executor), done = std::move(done)]() mutable {
+        executor->post([result = fetch_object(core, key, expected), done = std::move(done)]() mutable {
+          done(std::move(result));
+        });
+      });
+}
+
+void FilesystemStore::remove(const std::string& key) {
+  remove_object(core_, key);
+}
+
+}  // namespace bellhop

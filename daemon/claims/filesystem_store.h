@@ -1,0 +1,36 @@
+// Payloads as files of one directory that services share (wire-contract section 2).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/config.h"
+#include "daemon/claims/claim_store.h"
+#include "daemon/claims/filesystem_core.h"
+
+namespace bellhop {
+
+class FilesystemStore : public ClaimStore {
+ public:
+  // Once at start: looks at the directory, writes the marker if bellhop may write there, and has old
+  // unfinished objects swept. A directory that is not there or not writable now is a warning in the log; a
+  // path that is no directory, or an unknown group, is an error.
+  static Result<std::unique_ptr<FilesystemStore>> open(const std::string& name,
+                                                       const config::FilesystemStore& config);
+  // As open, for a place that is known already.
+  static Result<std::unique_ptr<FilesystemStore>> open(StorePlace place);
+  // Does what is queued, then ends its threads. Uploads and objects may outlive it.
+  ~FilesystemStore() override;
+
+  const std::string& name() const override { return core_->place.name; }
+  std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
+  void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
+             std::function<void(FetchResult)> done) override;
+  void remove(const std::string& key) override;
+
+ private:
+  explicit FilesystemStore(StorePlace place);
+  std::shared_ptr<FilesystemCore> core_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,39 @@
+// Payloads in this process's memory: for tests. They are gone when the process ends, and no other bellhop
+// sees them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "daemon/claims/claim_store.h"
+#include "daemon/claims/key_source.h"
+
+namespace bellhop {
+
+class MemoryStore : public ClaimStore {
+ public:
+  // What uploads share with the store and may outlive it.
+  struct Core {
+    explicit Core(std::string store_name) : name(std::move(store_name)) {}
+    const std::string name;
+    KeySource keys;
+    std::mutex mutex;
+    std::map<std::string, std::shared_ptr<const Buffer>> objects;
+  };
+
+  // Says in the log what it is.
+  explicit MemoryStore(const std::string& name);
+
+  const std::string& name() const override { return core_->name; }
+  std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
+  void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
+             std::function<void(FetchResult)> done) override;
+  void remove(const std::string& key) override;
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,36 @@
+#include "daemon/claims/stores.h"
+
+#include <fmt/format.h>
+
+#include "daemon/claims/filesystem_store.h"
+#include "daemon/claims/memory_store.h"
+
+namespace bellhop {
+
+Result<std::unique_ptr<Stores>> Stores::open(const config::Config& config) {
+  auto stores = std::make_unique<Stores>();
+  for (const config::Store& each : config.stores) {
+    if (const auto* filesystem = std::get_if<config::FilesystemStore>(&each.kind)) {
+      auto opened = FilesystemStore::open(each.name, *filesystem);
+      if (!opened) return Error{opened.error()};
+      stores->stores_.push_back(std::move(opened.value()));
+    } else {
+      stores->stores_.push_back(std::make_unique<MemoryStore>(each.name));
+    }
+  }
+  const std::string& fallback = config.claim_check.store;
+  stores->fallback_ = stores->find(fallback);
+  if (!fallback.empty() && stores->fallback_ == nullptr) {
+    return Error{fmt::format("claim_check.store: there is no store '{}'", fallback)};
+  }
+  return stores;
+}
+
+ClaimStore* Stores::find(std::string_view name) const {
+  for (const auto& store : stores_) {
+    if (store->name() == name) return store.get();
+  }
+  return nullptr;
+}
+
+}  // namespace bellhop
