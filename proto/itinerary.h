@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proto/bytes.h"
+#include "proto/table.h"
 #include "proto/result.h"
 
 namespace bellhop::proto {

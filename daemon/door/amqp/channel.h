@@ -1,0 +1,163 @@
+// Channel: what a session knows of one client channel. Plain state; the components of this folder work on it, each on its part:
+// publisher on `in`, `queue` and `sent`; downward on `out`; restorer on `deliveries` and `returns`.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "config/routing_table.h"
+#include "daemon/broker/confirm_window.h"
+#include "daemon/broker/tag_window.h"
+#include "daemon/message/delivery.h"
+#include "proto/content_header.h"
+#include "proto/method.h"
+
+namespace bellhop {
+
+// Bytes that are borrowed from a link's buffer while its batch is handled, and owned afterwards.
+class Held {
+ public:
+  void borrow(Bytes bytes) { view_ = bytes; }
+  void detach() {
+    if (view_.data() == copy_.data()) return;
+    copy_.assign(view_.begin(), view_.end());
+    view_ = copy_;
+  }
+  Bytes view() const { return view_; }
+  Bytes payload() const { return view_.subspan(proto::frame_head_bytes, view_.size() - proto::frame_overhead_bytes); }
+
+ private:
+  Bytes view_;
+  Buffer copy_;
+};
+
+// A publish that cannot be relayed as its frames come: its body goes to a store, or it is a hop.
+struct PublishJob {
+  Buffer method, header;  // payloads as the client sent them
+  const config::Plan* plan = nullptr;
+  bool hop = false;
+  uint64_t body_bytes = 0;
+  Buffer body;                     // a hop below the threshold: the payload
+  std::unique_ptr<Upload> upload;  // null: the body is in `body`
+  ClaimStore* store = nullptr;
+  bool complete = false;  // the last body frame came
+  bool settled = false;   // complete, and the upload (if any) has its outcome
+  uint16_t refused_code = 0;  // settled: not 0 when the publish is refused
+  std::string refused_text;
+  bool refusal_closes = false;  // the channel, also where confirms could say it with a nack
+  bool holds_slot = false;
+  uint64_t unwritten_bytes = 0;  // pieces that the store has not taken yet, or `body`: part of the session's memory
+  Transaction transaction;
+};
+
+// One entry of a channel's order: what the client sent after something that is not finished yet.
+struct Release {
+  enum class Kind : uint8_t { publish, method, job };
+  Kind kind = Kind::method;
+  Buffer frames;                    // publish: frames for the broker so far; method: the client's frame
+  bool open = false;                // publish: more of its body is to come
+  std::shared_ptr<PublishJob> job;  // job
+  std::unique_ptr<struct Sent> sent;  // publish: what to remember of it
+};
+
+// What is remembered of a publish until it is settled: a return has to be handed back as the client sent it.
+struct Sent {
+  uint32_t token = 0;
+  uint64_t client_tag = 0;  // 0 without confirms
+  bool mandatory = false;
+  bool framed = false;      // bellhop put AC 01 00 before the body
+  bool returned = false;
+  std::string exchange, routing_key;            // the client's
+  std::string sent_exchange, sent_routing_key;  // bellhop's
+  std::string message_id;                       // as sent
+  Buffer header;                                // the client's content header payload
+  Transaction transaction;
+};
+
+// The publish whose frames are arriving.
+struct PublishAssembly {
+  enum class Stage : uint8_t { idle, header, start, relaying, job, dropping };
+  Stage stage = Stage::idle;
+  Held method, header;  // raw frames
+  const config::Plan* plan = nullptr;
+  bool hop = false;
+  uint64_t body_bytes = 0, received_bytes = 0;
+  Buffer start;         // raw body frames that came before the third body byte
+  std::shared_ptr<PublishJob> job;
+};
+
+// The content that is arriving from the broker.
+struct DeliveryAssembly {
+  enum class Stage : uint8_t { idle, header, start, relaying, collecting, dropping };
+  Stage stage = Stage::idle;
+  DeliveryKind kind = DeliveryKind::deliver;
+  Held method, header;  // raw frames
+  uint64_t body_bytes = 0, received_bytes = 0;
+  size_t strip_bytes = 0;  // of the next body frame: the rest of an inline prefix
+  uint64_t tag = 0;
+  bool no_ack = false, settle_when_handed = false;
+  bool queued = false;  // relaying into the last entry of its lane, not to the client
+  bool tagged = false;  // the tag is in the channel's window already
+  uint64_t client_tag = 0;  // a return that was queued: the confirm that waits for its end
+  Buffer start;         // raw body frames that came before the third body byte, then (collecting) the body
+  std::unique_ptr<Sent> match;  // a return: the publish it belongs to
+};
+
+struct Consumer {
+  std::string queue;
+  bool no_ack = false;
+};
+
+struct Channel {
+  explicit Channel(uint16_t channel_id, uint64_t channel_generation) : id(channel_id), generation(channel_generation) {}
+
+  enum class State : uint8_t {
+    open,
+    client_closing,  // the client's channel.close stands in the queue or went up
+    broker_closing,  // the broker's channel.close was handed on, the client's close-ok is awaited
+    local_closing,   // closed by bellhop: both close-oks are awaited
+  };
+
+  const uint16_t id;
+  const uint64_t generation;  // tells apart two lives of one id
+  State state = State::open;
+  bool client_close_ok = false, broker_close_ok = false;  // local_closing
+  Buffer reopened;                     // local_closing: frames of the id's next life, replayed when the broker is done too
+  std::optional<std::pair<uint16_t, std::string>> close_when_whole;  // a local close that waits for the end of a relayed publish
+
+  bool confirm = false, tx = false;
+  bool tx_dirty = false;  // tx: something since the last commit or rollback
+
+  PublishAssembly in;
+  std::deque<Release> queue;
+  ConfirmWindow confirms;
+  std::deque<Sent> sent;
+  uint32_t next_token = 1;
+  Buffer after_publish;  // frames for the broker that wait for the end of the publish being relayed
+
+  DeliveryAssembly out;
+  Lane deliveries, returns;
+  TagWindow tags;
+  struct TxSettle {
+    uint64_t tag;
+    bool multiple;
+  };
+  std::vector<TxSettle> tx_settles;  // acks inside the open transaction
+  std::unordered_map<uint64_t, const config::Pipeline*> input_pipeline;  // deliveries that came from a pipeline's exchange
+
+  std::unordered_map<std::string, Consumer> consumers;
+  size_t no_ack_consumers = 0;
+  std::deque<Consumer> consumes_awaited;  // consume sent up without a tag, its consume-ok awaited
+  std::deque<proto::Get> gets_awaited;
+  std::deque<bool> declares_awaited;      // queue.declare sent up: exclusive
+  std::string last_queue;                 // what an empty queue name stands for
+
+  uint64_t backlog_bytes = 0;  // of this channel's queue and lanes, part of the session's
+};
+
+}  // namespace bellhop

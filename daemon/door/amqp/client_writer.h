@@ -1,0 +1,38 @@
+// Everything that goes to the client, in an order that client libraries can read: the frames of one content stand together, nothing of
+// the session between them. Frames that bellhop makes itself while a content is under way wait for its end.
+#pragma once
+
+#include "daemon/broker/link.h"
+
+namespace bellhop {
+
+// One thread (the session's).
+class ClientWriter {
+ public:
+  explicit ClientWriter(Link& link) : link_(link) {}
+
+  // A frame of the broker, relayed where it stands. The bytes are borrowed until the end of the turn.
+  void relay(Bytes raw) { link_.outbox().borrow(raw); }
+  // Where the frames of the content under way are written.
+  Buffer& content() { return link_.outbox().tail(); }
+  // Where bellhop writes whole frames of its own.
+  Buffer& own() { return busy_ ? deferred_ : link_.outbox().tail(); }
+
+  bool is_busy() const { return busy_; }
+  void begin_content() { busy_ = true; }
+  void end_content() {
+    busy_ = false;
+    if (deferred_.empty()) return;
+    link_.outbox().append(deferred_);
+    deferred_.clear();
+  }
+  // Something waits, or a content is half out: no heartbeat is needed or possible.
+  bool is_quiet() const { return !busy_ && link_.outbox().empty(); }
+
+ private:
+  Link& link_;
+  bool busy_ = false;
+  Buffer deferred_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,64 @@
+// Handshake: the interleaved opening of both legs (design decision 5). Server and client properties pass verbatim; credentials are replaced when
+// the configuration has some; tune is adjusted so that both legs have the same frame_max and bellhop keeps one channel for itself.
+//
+//   broker            bellhop             client
+//     start ─────────────────────────────► start
+//     start-ok ◄──── credentials ───────── start-ok
+//     tune ───────── channel_max − 1 ────► tune
+//     tune-ok ◄───── channel_max + 1 ───── tune-ok
+//     open ◄──────── vhost mapped ──────── open
+//     open-ok ───────────────────────────► open-ok
+//
+// One thread (the session's).
+#pragma once
+
+#include <string>
+
+#include "daemon/door/amqp/session_core.h"
+
+namespace bellhop {
+
+class Handshake {
+ public:
+  // `tcp` is null for a client of a Unix socket. Both outlive the handshake.
+  Handshake(SessionCore& core, const config::BrokerUrl& url, const config::TcpListen* tcp) : core_(core), url_(url), tcp_(tcp) {}
+
+  // Frames of channel 0 but for connection.close and close-ok, which the session handles. A wrong one closes the connection.
+  void on_client(const proto::Frame& frame);
+  void on_broker(const proto::Frame& frame);
+
+  bool is_done() const { return step_ == Step::done; }
+  uint16_t client_heartbeat_s() const { return client_heartbeat_s_; }
+  uint16_t broker_heartbeat_s() const { return broker_heartbeat_s_; }
+  const std::string& vhost() const { return vhost_; }
+  const std::string& client_user() const { return client_user_; }
+
+ private:
+  enum class Step { start, start_ok, tune, tune_ok, open, open_ok, done };
+
+  void on_start_ok(const proto::Frame& frame);
+  bool check_client(const proto::StartOk& start_ok);
+  void on_tune(const proto::Tune& offered);
+  void on_tune_ok(const proto::Tune& chosen);
+  void on_open(const proto::Frame& frame);
+  void unexpected(const proto::Frame& frame, const char* from);
+
+  SessionCore& core_;
+  const config::BrokerUrl& url_;
+  const config::TcpListen* tcp_;
+  Step step_ = Step::start;
+  std::string mechanisms_;
+  proto::Tune offered_;         // to the client
+  bool unlimited_frames_ = false;
+  uint16_t broker_heartbeat_offer_s_ = 0;
+  uint16_t client_heartbeat_s_ = 0, broker_heartbeat_s_ = 0;
+  std::string vhost_, client_user_;
+};
+
+// The user and password of a PLAIN or AMQPLAIN response; empty where there is none.
+struct Login {
+  std::string user, password;
+};
+Login login_of(const std::string& mechanism, const std::string& response);
+
+}  // namespace bellhop

@@ -1,0 +1,235 @@
+#include "daemon/door/amqp/hops.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/releaser.h"
+#include "daemon/door/amqp/restorer.h"
+#include "daemon/pipeline/next_stop.h"
+#include "daemon/pipeline/park.h"
+#include "daemon/pipeline/stamp.h"
+#include "proto/claim_frame.h"
+#include "proto/table.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr std::string_view ack_header = "bellhop-ack";
+constexpr std::string_view attempt_header = "x-acemq-attempt";
+
+struct Dropped {
+  Bytes slip_fields;  // the slip as it is now replaces the one that was read
+};
+
+bool keep_in_hop(const void* context, std::string_view name) {
+  if (name == "x-death" || name == error_header || name == ack_header || name == attempt_header || name == "CC" || name == "BCC" ||
+      is_claim_header(name)) {
+    return false;
+  }
+  proto::TableCursor cursor(static_cast<const Dropped*>(context)->slip_fields);
+  while (auto field = cursor.next()) {
+    if (field->name == name) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+struct Hops::Hop {
+  uint16_t channel = 0;
+  uint64_t generation = 0;
+  uint64_t client_tag = 0;  // 0 without confirms
+  std::optional<uint64_t> input_tag;
+  bool mandatory = false;
+  std::string routing_key, message_id;
+  Buffer header, body;  // the client's, for a return
+  Transaction transaction;
+  uint64_t memory_bytes = 0;
+};
+
+void Hops::refuse(Channel& channel, uint16_t code, const std::string& text) { core_.releaser->refuse(channel, code, text); }
+
+void Hops::release(Channel& channel, PublishJob& job) {
+  auto decoded_publish = proto::decode_publish(job.method);
+  auto decoded_header = proto::decode_content_header(job.header);
+  const proto::Publish& publish = decoded_publish.value();
+  const proto::ContentHeader& header = decoded_header.value();
+  Bytes fields = header.header_fields();
+  if (core_.private_channel == nullptr) {
+    refuse(channel, 541, "INTERNAL_ERROR - the broker allows one channel only, there is none for a hop");
+    return;
+  }
+
+  auto hop = std::make_shared<Hop>();
+  hop->channel = channel.id;
+  hop->generation = channel.generation;
+  hop->mandatory = publish.mandatory;
+  hop->routing_key = publish.routing_key;
+  bool has_ack = false;
+  proto::TableCursor cursor(fields);
+  while (auto field = cursor.next()) {
+    if (field->name != ack_header) continue;
+    has_ack = true;
+    auto tag = proto::field_integer(*field);
+    if (tag && *tag > 0 && channel.tags.owner(static_cast<uint64_t>(*tag)) == TagWindow::Owner::client) {
+      hop->input_tag = static_cast<uint64_t>(*tag);
+    }
+  }
+  if (has_ack && !hop->input_tag) {
+    core_.close_channel(channel, 406, "PRECONDITION_FAILED - bellhop-ack names no unacknowledged delivery of this channel",
+                        proto::method::basic_publish);
+    return;
+  }
+  const config::Pipeline* input_pipeline = nullptr;
+  if (hop->input_tag) {
+    auto found = channel.input_pipeline.find(*hop->input_tag);
+    if (found != channel.input_pipeline.end()) input_pipeline = found->second;
+  }
+  using namespace std::chrono;
+  int64_t now_s = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+  auto run_id = core_.uuids.next();
+  auto next = next_stop(fields, publish.routing_key, input_pipeline, *core_.shared.routing, proto::view(run_id), now_s);
+  if (!next) {
+    refuse(channel, 406, "PRECONDITION_FAILED - " + next.error());
+    return;
+  }
+  Buffer frames;
+  if (!next.value().is_finished) {
+    hop->transaction = std::move(job.transaction);
+    hop->body = std::move(job.body);
+    if (!put_hop(*hop, publish, header, next.value().fields, next.value().to, *job.plan, frames)) {
+      refuse(channel, 311, "the content header of the hop does not fit frame_max, or its headers table is malformed");
+      return;
+    }
+  }
+  hop->header = std::move(job.header);
+  if (channel.confirm) hop->client_tag = channel.confirms.push_local();
+  if (hop->input_tag) channel.tags.give(*hop->input_tag, TagWindow::Owner::bellhop);
+  if (next.value().is_finished) {
+    settled(hop, true, false, 0, {});
+    return;
+  }
+  hop->transaction.sent();
+  hop->memory_bytes = frames.size() + hop->body.size();
+  core_.take(nullptr, hop->memory_bytes);
+  PrivateChannel::Item item;
+  item.exchange = next.value().to.exchange;
+  item.routing_key = next.value().to.routing_key;
+  item.message_id = hop->message_id;
+  item.frames = std::move(frames);
+  item.done = [this, hop](const PrivateChannel::Outcome& outcome) {
+    using Kind = PrivateChannel::Outcome::Kind;
+    core_.give_back(nullptr, hop->memory_bytes);
+    settled(hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code, outcome.text);
+    // Returned, or the channel was closed over it: no queue can hold it. After a nack some queue may.
+    if (outcome.kind == Kind::returned || outcome.kind == Kind::refused) hop->transaction.undo();
+  };
+  core_.private_channel->post(std::move(item));
+}
+
+bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes slip_fields,
+                   const Destination& to, const config::Plan& plan, Buffer& frames) {
+  Buffer fields(slip_fields.begin(), slip_fields.end());
+  proto::HeaderEdits edits;
+  edits.drop_user_id = put_renamed_fields(fields, header, core_.broker_user);
+  proto::TableCursor cursor(header.header_fields());
+  while (auto field = cursor.next()) {
+    if (field->name == attempt_header) {
+      proto::put_field(fields, attempt_header, int64_t{1});
+      break;
+    }
+  }
+  const std::optional<Claim>& claim = hop.transaction.claim();
+  proto::UuidGenerator::Text fresh_id{};
+  if (header.has(proto::message_id)) {
+    hop.message_id = header.text(proto::message_id);
+  } else if (plan.stamp.fill_message_id) {
+    fresh_id = core_.uuids.next();
+    hop.message_id = proto::view(fresh_id);
+    edits.message_id = proto::view(fresh_id);
+  }
+  if (!header.has(proto::delivery_mode) && plan.stamp.delivery_mode != config::DeliveryMode::keep) {
+    edits.delivery_mode = static_cast<uint8_t>(plan.stamp.delivery_mode);
+  }
+  bool looks_framed = proto::framing_of(hop.body) != proto::Framing::raw;
+  bool frame_it = looks_framed ? !plan.claim_check.pass_already_framed : plan.claim_check.enabled && plan.claim_check.inline_always;
+  Buffer body;
+  if (claim) {
+    put_claim_headers(fields, *claim);
+    put(body, proto::claim_check_prefix);
+    put(body, as_bytes(claim->key));
+  } else if (frame_it) {
+    put(body, proto::claim_inline_prefix);
+    put(body, hop.body);
+  }
+  Bytes sent_body = claim || frame_it ? Bytes(body) : Bytes(hop.body);
+  edits.body_bytes = sent_body.size();
+  edits.append = fields;
+  Dropped dropped{slip_fields};
+  edits.keep = keep_in_hop;
+  edits.keep_context = &dropped;
+  uint16_t id = core_.private_channel->id();
+  proto::put_publish(frames, id, {to.exchange, to.routing_key, true, publish.immediate});
+  if (!proto::put_content_header(frames, id, header, edits, core_.frame_bytes_max)) return false;
+  proto::put_body_frames(frames, id, sent_body, core_.frame_bytes_max);
+  return true;
+}
+
+void Hops::settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code, const std::string& text) {
+  Channel* channel = core_.channel(hop->channel, hop->generation);
+  if (channel == nullptr || channel->state == Channel::State::local_closing || channel->state == Channel::State::broker_closing) return;
+  if (hop->input_tag && channel->tags.owner(*hop->input_tag) == TagWindow::Owner::bellhop) {
+    if (acked) {
+      proto::put_ack(core_.to_broker(*channel), channel->id, *hop->input_tag, false);
+      channel->tags.settle_own(*hop->input_tag);
+    } else {
+      channel->tags.give(*hop->input_tag, TagWindow::Owner::client);
+    }
+  }
+  if (!acked) {
+    spdlog::warn("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id, channel->id, code, text);
+    if (returned && hop->mandatory) hand_back(*channel, *hop, code, text);
+  }
+  if (channel->confirm) {
+    std::vector<ConfirmWindow::Answer> answers;
+    channel->confirms.settle_local(hop->client_tag, !acked, answers);
+    core_.releaser->write_answers(*channel, answers);
+  } else if (!acked) {
+    uint16_t close_code = returned ? uint16_t{312} : code != 0 ? code : uint16_t{541};
+    core_.close_channel(*channel, close_code, "a hop could not be routed on: " + text, proto::method::basic_publish);
+  }
+}
+
+// basic.return with the client's own publish: exchange bellhop.next, its key, headers and body.
+void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::string& text) {
+  auto delivery = std::make_shared<Delivery>();
+  delivery->channel = channel.id;
+  delivery->generation = channel.generation;
+  delivery->kind = DeliveryKind::returned;
+  delivery->no_ack = true;
+  delivery->client_tag = hop.client_tag;
+  if (hop.client_tag != 0) channel.confirms.hold(hop.client_tag);
+  Buffer method;
+  proto::put_return(method, channel.id, {code, text, next_exchange, hop.routing_key});
+  if (const auto& claim = hop.transaction.claim()) {
+    delivery->method.assign(method.begin() + proto::frame_head_bytes, method.end() - 1);
+    delivery->header = std::move(hop.header);
+    delivery->key = claim->key;
+    delivery->named_store = claim->store;
+    delivery->expected = {claim->size_bytes, claim->xxh128};
+    delivery->transaction = std::move(hop.transaction);
+    core_.restorer->accept(channel, channel.returns, std::move(delivery));
+    return;
+  }
+  delivery->frames = std::move(method);
+  proto::put_frame(delivery->frames, proto::frame_header, channel.id, hop.header);
+  proto::put_body_frames(delivery->frames, channel.id, hop.body, core_.frame_bytes_max);
+  core_.take(&channel, delivery->held_bytes());
+  core_.restorer->push(channel.returns, std::move(delivery));
+  core_.restorer->pump(channel);
+}
+
+}  // namespace bellhop

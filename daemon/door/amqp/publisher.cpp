@@ -1,0 +1,377 @@
+#include "daemon/door/amqp/publisher.h"
+
+#include <algorithm>
+
+#include "daemon/door/amqp/releaser.h"
+#include "proto/claim_frame.h"
+#include "proto/table.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr std::string_view reply_to_prefix = "amq.rabbitmq.reply-to.";
+
+// The sum of a body's bytes in raw body frames.
+Bytes first_three(Bytes raw_frames, Bytes payload, uint8_t (&storage)[3]) {
+  size_t have = 0;
+  auto add = [&](Bytes part) {
+    for (uint8_t byte : part) {
+      if (have == 3) return;
+      storage[have++] = byte;
+    }
+  };
+  for (Bytes rest = raw_frames; !rest.empty() && have < 3;) {
+    size_t bytes = load_u32(rest.data() + 3);
+    add(rest.subspan(proto::frame_head_bytes, bytes));
+    rest = rest.subspan(bytes + proto::frame_overhead_bytes);
+  }
+  add(payload);
+  return {storage, have};
+}
+
+}  // namespace
+
+Publisher::Publisher(SessionCore& core)
+    : core_(core), stamper_(*core.shared.routing, core.config.service + "@" + core.shared.host, core.uuids) {}
+
+bool Publisher::on_publish(Channel& channel, const proto::Frame& frame) {
+  PublishAssembly& in = channel.in;
+  in.stage = PublishAssembly::Stage::header;
+  in.method.borrow(frame.raw);
+  in.received_bytes = 0;
+  in.start.clear();
+  held_.push_back(channel.id);
+  return true;
+}
+
+const config::Plan* Publisher::plan_for(const proto::Publish& publish, const proto::ContentHeader& header) const {
+  const config::RoutingTable& routing = *core_.shared.routing;
+  if (publish.exchange == route_exchange) return routing.by_name(publish.routing_key);
+  return &routing.find(publish.exchange, publish.routing_key, header.header_fields());
+}
+
+bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
+  using proto::method::basic_publish;
+  PublishAssembly& in = channel.in;
+  if (in.stage != PublishAssembly::Stage::header) {
+    core_.close_connection(505, "UNEXPECTED_FRAME - expected method frame, got content header frame instead");
+    return true;
+  }
+  if (frame.payload.size() < 14) {
+    core_.close_connection(501, "FRAME_ERROR - content header of " + std::to_string(frame.payload.size()) + " bytes");
+    return true;
+  }
+  if (load_u16(frame.payload.data()) != proto::class_basic) {
+    core_.close_connection(505,
+                           "UNEXPECTED_FRAME - expected content header for class 60, got one for class " +
+                               std::to_string(load_u16(frame.payload.data())) + " instead",
+                           basic_publish);
+    return true;
+  }
+  auto publish = proto::decode_publish(in.method.payload());
+  auto header = proto::decode_content_header(frame.payload);
+  if (!publish || !header) {
+    core_.close_connection(502, "SYNTAX_ERROR - " + (publish ? header.error() : publish.error()), basic_publish);
+    return true;
+  }
+  in.header.borrow(frame.raw);
+  in.body_bytes = header.value().body_bytes;
+  in.hop = publish.value().exchange == next_exchange;
+  in.plan = plan_for(publish.value(), header.value());
+  const config::Limits& limits = core_.config.limits;
+  if (in.body_bytes > limits.message_bytes) {
+    refuse(channel, 406, "PRECONDITION_FAILED - message of " + std::to_string(in.body_bytes) +
+                             " bytes is larger than limits.message_bytes (" + std::to_string(limits.message_bytes) + ")", true);
+  } else if (in.plan == nullptr) {
+    refuse(channel, 404, "NOT_FOUND - no route '" + std::string(publish.value().routing_key) + "' in bellhop's configuration", true);
+  } else if (!in.hop && header.value().has(proto::user_id) && !core_.broker_user.empty() &&
+             header.value().text(proto::user_id) != core_.broker_user) {
+    core_.close_channel(channel, 406,
+                        "PRECONDITION_FAILED - user_id property set to '" + std::string(header.value().text(proto::user_id)) +
+                            "' but authenticated user was '" + core_.broker_user + "'",
+                        basic_publish);
+    if (channel.state == Channel::State::open) in.stage = PublishAssembly::Stage::dropping;
+  } else if (in.hop && channel.tx) {
+    core_.close_channel(channel, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel", basic_publish);
+  } else if (in.body_bytes < proto::claim_prefix_bytes) {
+    if (!begin(channel, publish.value(), header.value(), proto::Framing::raw)) return false;
+  } else {
+    in.stage = PublishAssembly::Stage::start;
+  }
+  if (in.body_bytes == 0 && channel.state == Channel::State::open) finish(channel);
+  return true;
+}
+
+bool Publisher::on_body(Channel& channel, const proto::Frame& frame) {
+  PublishAssembly& in = channel.in;
+  using Stage = PublishAssembly::Stage;
+  if (in.stage == Stage::idle || in.stage == Stage::header) {
+    core_.close_connection(505, "UNEXPECTED_FRAME - expected method or content header frame, got content body frame instead");
+    return true;
+  }
+  if (frame.payload.size() > in.body_bytes - in.received_bytes) {
+    core_.close_connection(501, "FRAME_ERROR - a body of " + std::to_string(in.body_bytes) + " bytes was announced, and more came",
+                           proto::method::basic_publish);
+    return true;
+  }
+  if (in.stage == Stage::start) {
+    uint8_t storage[3];
+    Bytes start = first_three(in.start, frame.payload, storage);
+    if (start.size() < 3) {
+      put(in.start, frame.raw);
+      in.received_bytes += frame.payload.size();
+      return true;
+    }
+    auto publish = proto::decode_publish(in.method.payload());
+    auto header = proto::decode_content_header(in.header.payload());
+    if (!begin(channel, publish.value(), header.value(), proto::framing_of(start))) return false;
+    if (channel.state != Channel::State::open) return true;
+  }
+  in.received_bytes += frame.payload.size();
+  if (in.stage == Stage::relaying) {
+    if (channel.queue.empty()) {
+      core_.broker->outbox().borrow(frame.raw);
+    } else {
+      put(channel.queue.back().frames, frame.raw);
+      core_.take(&channel, frame.raw.size());
+    }
+  } else if (in.stage == Stage::job) {
+    add_to_job(channel, frame.payload);
+  }
+  if (in.received_bytes == in.body_bytes) finish(channel);
+  return true;
+}
+
+ClaimStore* Publisher::store_for(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
+                                 const proto::Publish& publish) const {
+  const config::ClaimCheck& rule = plan.claim_check;
+  if (!rule.offloads() || body_bytes < rule.threshold_bytes) return nullptr;
+  if (rule.pass_already_framed && framing != proto::Framing::raw) return nullptr;
+  if (publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix)) return nullptr;
+  return core_.shared.stores->find(rule.store);
+}
+
+// False: the publish has to wait for a transfer to end.
+bool Publisher::begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header, proto::Framing framing) {
+  PublishAssembly& in = channel.in;
+  ClaimStore* store = store_for(*in.plan, in.body_bytes, framing, publish);
+  std::erase(held_, channel.id);
+  if (store != nullptr || in.hop) {
+    if (!begin_job(channel, store)) {
+      held_.push_back(channel.id);
+      return false;
+    }
+    return true;
+  }
+  const config::ClaimCheck& rule = in.plan->claim_check;
+  bool looks_framed = framing != proto::Framing::raw;
+  bool direct_reply = publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix);
+  bool frame_it = looks_framed ? !rule.pass_already_framed : rule.enabled && rule.inline_always && !direct_reply;
+  begin_relay(channel, publish, header, frame_it ? proto::claim_prefix_bytes : 0);
+  return true;
+}
+
+void Publisher::begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header, size_t framing_bytes) {
+  PublishAssembly& in = channel.in;
+  bool direct = channel.queue.empty();
+  Release release;
+  Buffer& out = direct ? core_.broker->outbox().tail() : release.frames;
+  Stamped stamped = stamper_.write(out, channel.id, {publish, header, *in.plan, nullptr, framing_bytes}, core_.frame_bytes_max);
+  if (stamped.refused_code != 0) {
+    refuse(channel, stamped.refused_code, std::move(stamped.refused_text));
+    return;
+  }
+  std::unique_ptr<Sent> sent;
+  if (publish.mandatory) {
+    sent = std::make_unique<Sent>();
+    sent->mandatory = true;
+    sent->framed = framing_bytes != 0;
+    sent->exchange = publish.exchange;
+    sent->routing_key = publish.routing_key;
+    sent->sent_exchange = stamped.exchange;
+    sent->sent_routing_key = stamped.routing_key;
+    sent->message_id = stamped.message_id;
+    sent->header.assign(in.header.payload().begin(), in.header.payload().end());
+    sent->transaction.sent();
+  }
+  in.stage = PublishAssembly::Stage::relaying;
+  if (direct) {
+    Outbox& outbox = core_.broker->outbox();
+    if (stamped.as_it_is) {
+      outbox.borrow(in.method.view());
+      outbox.borrow(in.header.view());
+    }
+    if (framing_bytes != 0) proto::put_frame(outbox.tail(), proto::frame_body, channel.id, proto::claim_inline_prefix);
+    if (!in.start.empty()) outbox.append(in.start);
+    core_.releaser->published(channel, std::move(sent));
+    return;
+  }
+  if (stamped.as_it_is) {
+    put(release.frames, in.method.view());
+    put(release.frames, in.header.view());
+  }
+  if (framing_bytes != 0) proto::put_frame(release.frames, proto::frame_body, channel.id, proto::claim_inline_prefix);
+  put(release.frames, in.start);
+  release.kind = Release::Kind::publish;
+  release.open = true;
+  release.sent = std::move(sent);
+  core_.releaser->enqueue(channel, std::move(release));
+}
+
+bool Publisher::begin_job(Channel& channel, ClaimStore* store) {
+  PublishAssembly& in = channel.in;
+  // A publish that is still arriving is never kept waiting by others that are: only complete ones give their place back by themselves.
+  if (store != nullptr && core_.transfers >= core_.config.limits.transfers_per_session && finishing_ > 0) return false;
+  auto job = std::make_shared<PublishJob>();
+  job->method.assign(in.method.payload().begin(), in.method.payload().end());
+  job->header.assign(in.header.payload().begin(), in.header.payload().end());
+  job->plan = in.plan;
+  job->hop = in.hop;
+  job->body_bytes = in.body_bytes;
+  if (store != nullptr) {
+    job->store = store;
+    job->upload = store->begin(in.body_bytes, core_.mailbox);
+    job->holds_slot = true;
+    core_.transfers++;
+  }
+  in.job = job;
+  in.stage = PublishAssembly::Stage::job;
+  Release release;
+  release.kind = Release::Kind::job;
+  release.job = std::move(job);
+  core_.releaser->enqueue(channel, std::move(release));
+  for (Bytes rest = in.start; !rest.empty();) {
+    size_t bytes = load_u32(rest.data() + 3);
+    add_to_job(channel, rest.subspan(proto::frame_head_bytes, bytes));
+    rest = rest.subspan(bytes + proto::frame_overhead_bytes);
+  }
+  return true;
+}
+
+void Publisher::refuse(Channel& channel, uint16_t code, std::string text, bool closes) {
+  channel.in.stage = PublishAssembly::Stage::dropping;
+  std::erase(held_, channel.id);
+  auto job = std::make_shared<PublishJob>();
+  job->settled = true;
+  job->refused_code = code;
+  job->refused_text = std::move(text);
+  job->refusal_closes = closes;
+  Release release;
+  release.kind = Release::Kind::job;
+  release.job = std::move(job);
+  core_.releaser->enqueue(channel, std::move(release));
+  core_.releaser->pump(channel);
+}
+
+void Publisher::add_to_job(Channel& channel, Bytes payload) {
+  PublishJob& job = *channel.in.job;
+  job.unwritten_bytes += payload.size();
+  core_.take(nullptr, payload.size());
+  if (job.upload == nullptr) {
+    put(job.body, payload);
+    return;
+  }
+  job.upload->write(Buffer(payload.begin(), payload.end()), [core = &core_, weak = std::weak_ptr(channel.in.job)](size_t bytes) {
+    auto alive = weak.lock();
+    if (alive == nullptr || alive->unwritten_bytes < bytes) return;
+    alive->unwritten_bytes -= bytes;
+    core->give_back(nullptr, bytes);
+  });
+}
+
+// The last byte of the publish came.
+void Publisher::finish(Channel& channel) {
+  PublishAssembly& in = channel.in;
+  PublishAssembly::Stage stage = std::exchange(in.stage, PublishAssembly::Stage::idle);
+  if (stage == PublishAssembly::Stage::relaying) {
+    if (!channel.queue.empty()) {
+      channel.queue.back().open = false;
+      return;
+    }
+    if (!channel.after_publish.empty()) {
+      core_.broker->outbox().append(channel.after_publish);
+      channel.after_publish.clear();
+    }
+    if (channel.close_when_whole) {
+      auto [code, text] = *std::exchange(channel.close_when_whole, std::nullopt);
+      core_.close_channel(channel, code, text);
+    }
+    return;
+  }
+  if (stage != PublishAssembly::Stage::job) return;
+  std::shared_ptr<PublishJob> job = std::move(in.job);
+  job->complete = true;
+  if (job->upload == nullptr) {
+    job->settled = true;
+    core_.releaser->pump(channel);
+    return;
+  }
+  finishing_++;
+  job->upload->finish([this, id = channel.id, generation = channel.generation, weak = std::weak_ptr(job)](Result<Claim> result) {
+    auto alive = weak.lock();
+    if (alive != nullptr) uploaded(core_.channel(id, generation), alive, std::move(result));
+  });
+}
+
+void Publisher::uploaded(Channel* channel, const std::shared_ptr<PublishJob>& job, Result<Claim> result) {
+  if (result) {
+    job->transaction.stored(*job->store, std::move(result.value()));
+  } else {
+    job->refused_code = 541;
+    job->refused_text = "INTERNAL_ERROR - store '" + job->store->name() + "': " + result.error();
+  }
+  job->settled = true;
+  end_job(*job);
+  if (channel != nullptr) core_.releaser->pump(*channel);
+}
+
+void Publisher::end_job(PublishJob& job) {
+  if (job.holds_slot) {
+    job.holds_slot = false;
+    core_.transfers--;
+    if (job.complete) finishing_--;
+  }
+  core_.give_back(nullptr, std::exchange(job.unwritten_bytes, 0));
+  job.upload.reset();
+}
+
+void Publisher::detach_held() {
+  for (uint16_t id : held_) {
+    Channel* channel = core_.channel(id);
+    if (channel == nullptr) continue;
+    channel->in.method.detach();
+    if (channel->in.stage == PublishAssembly::Stage::start) channel->in.header.detach();
+  }
+}
+
+void Publisher::drop_incomplete(Channel& channel) {
+  PublishAssembly& in = channel.in;
+  if (in.stage == PublishAssembly::Stage::idle) return;
+  // Only the last entry of the queue can be incomplete.
+  if (in.stage == PublishAssembly::Stage::job || (in.stage == PublishAssembly::Stage::relaying && !channel.queue.empty())) {
+    Release& last = channel.queue.back();
+    core_.give_back(&channel, last.frames.size());
+    if (last.job != nullptr) end_job(*last.job);
+    channel.queue.pop_back();
+    in.job.reset();
+  }
+  in.stage = PublishAssembly::Stage::idle;
+  std::erase(held_, channel.id);
+}
+
+void Publisher::abandon(Channel& channel) {
+  for (Release& release : channel.queue) {
+    core_.give_back(&channel, release.frames.size());
+    if (release.job != nullptr) end_job(*release.job);
+  }
+  channel.queue.clear();
+  channel.in.job.reset();
+  channel.in.stage = PublishAssembly::Stage::idle;
+  channel.after_publish.clear();
+  // Publishes of a transaction whose commit was never sent are in no queue.
+  channel.sent.clear();
+  std::erase(held_, channel.id);
+}
+
+}  // namespace bellhop

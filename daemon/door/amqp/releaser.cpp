@@ -1,0 +1,293 @@
+#include "daemon/door/amqp/releaser.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "daemon/door/amqp/hops.h"
+#include "daemon/door/amqp/parks.h"
+#include "daemon/door/amqp/publisher.h"
+#include "daemon/door/amqp/restorer.h"
+#include "proto/claim_frame.h"
+
+namespace bellhop {
+
+namespace {
+
+// Without confirms or a transaction nothing says when a publish can no longer be returned, so only the newest are remembered.
+constexpr size_t unconfirmed_sent_max = 1024;
+
+proto::Frame whole_frame(Bytes raw) {
+  return {raw[0], load_u16(raw.data() + 1), raw.subspan(proto::frame_head_bytes, raw.size() - proto::frame_overhead_bytes), raw};
+}
+
+bool mentions_virtual_exchange(Bytes payload) { return as_text(payload).find("bellhop.") != std::string_view::npos; }
+
+}  // namespace
+
+void Releaser::method(Channel& channel, const proto::Frame& frame) {
+  if (channel.queue.empty()) {
+    apply(channel, frame, true);
+    return;
+  }
+  Release release;
+  release.frames.assign(frame.raw.begin(), frame.raw.end());
+  enqueue(channel, std::move(release));
+}
+
+Release& Releaser::enqueue(Channel& channel, Release release) {
+  core_.take(&channel, release.frames.size());
+  channel.queue.push_back(std::move(release));
+  return channel.queue.back();
+}
+
+void Releaser::pump(Channel& channel) {
+  auto goes_on = [&] { return channel.state == Channel::State::open || channel.state == Channel::State::client_closing; };
+  while (!channel.queue.empty() && goes_on()) {
+    Release& front = channel.queue.front();
+    if (front.kind == Release::Kind::job && !front.job->settled) return;
+    Release release = std::move(front);
+    core_.give_back(&channel, release.frames.size());
+    channel.queue.pop_front();
+    switch (release.kind) {
+      case Release::Kind::publish:
+        core_.broker->outbox().append(release.frames);
+        published(channel, std::move(release.sent));
+        break;
+      case Release::Kind::method:
+        apply(channel, whole_frame(release.frames), false);
+        break;
+      case Release::Kind::job:
+        release_job(channel, *release.job);
+        break;
+    }
+  }
+}
+
+void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
+  channel.tx_dirty = channel.tx;
+  if (channel.confirm) {
+    uint32_t token = 0;
+    if (sent != nullptr) {
+      token = channel.next_token++;
+      if (channel.next_token == 0) channel.next_token = 1;
+      sent->token = token;
+    }
+    uint64_t tag = channel.confirms.push_relayed(token);
+    if (sent != nullptr) sent->client_tag = tag;
+  }
+  if (sent == nullptr) return;
+  channel.sent.push_back(std::move(*sent));
+  if (!channel.confirm && !channel.tx && channel.sent.size() > unconfirmed_sent_max) channel.sent.pop_front();
+}
+
+void Releaser::refuse(Channel& channel, uint16_t code, const std::string& text, bool closes) {
+  if (channel.confirm && !closes) {
+    spdlog::warn("session={} channel={} publish refused code={} reason=\"{}\"", core_.session_id, channel.id, code, text);
+    uint64_t tag = channel.confirms.push_local();
+    answers_.clear();
+    channel.confirms.settle_local(tag, true, answers_);
+    write_answers(channel, answers_);
+    return;
+  }
+  core_.close_channel(channel, code, text, proto::method::basic_publish);
+}
+
+void Releaser::write_answers(Channel& channel, const std::vector<ConfirmWindow::Answer>& answers) {
+  Buffer& out = core_.writer->own();
+  for (const ConfirmWindow::Answer& answer : answers) {
+    if (answer.nack) {
+      proto::put_nack(out, channel.id, answer.client_tag, answer.multiple, false);
+    } else {
+      proto::put_ack(out, channel.id, answer.client_tag, answer.multiple);
+    }
+  }
+}
+
+bool Releaser::is_idle() const {
+  return std::all_of(core_.channels().begin(), core_.channels().end(),
+                     [](const auto& channel) { return channel == nullptr || channel->queue.empty(); });
+}
+
+void Releaser::release_job(Channel& channel, PublishJob& job) {
+  core_.publisher->end_job(job);
+  if (job.refused_code != 0) {
+    refuse(channel, job.refused_code, job.refused_text, job.refusal_closes);
+    return;
+  }
+  if (job.hop) {
+    core_.hops->release(channel, job);
+    return;
+  }
+  auto publish = proto::decode_publish(job.method);
+  auto header = proto::decode_content_header(job.header);
+  const Claim& claim = *job.transaction.claim();
+  Buffer& out = core_.broker->outbox().tail();
+  Stamped stamped = core_.publisher->stamper().write(out, channel.id, {publish.value(), header.value(), *job.plan, &claim, 0},
+                                                     core_.frame_bytes_max);
+  if (stamped.refused_code != 0) {
+    refuse(channel, stamped.refused_code, stamped.refused_text);
+    return;
+  }
+  size_t begin = proto::begin_frame(out, proto::frame_body, channel.id);
+  put(out, proto::claim_check_prefix);
+  put(out, as_bytes(claim.key));
+  proto::end_frame(out, begin);
+  if (!channel.tx) job.transaction.sent();
+  std::unique_ptr<Sent> sent;
+  if (publish.value().mandatory || channel.tx) {
+    sent = std::make_unique<Sent>();
+    sent->mandatory = publish.value().mandatory;
+    sent->exchange = publish.value().exchange;
+    sent->routing_key = publish.value().routing_key;
+    sent->sent_exchange = stamped.exchange;
+    sent->sent_routing_key = stamped.routing_key;
+    sent->message_id = stamped.message_id;
+    sent->header = std::move(job.header);
+    sent->transaction = std::move(job.transaction);
+  }
+  published(channel, std::move(sent));
+}
+
+void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed) {
+  using namespace proto;
+  uint32_t number = method_number(frame.payload);
+  switch (number) {
+    case method::basic_ack:
+    case method::basic_nack:
+    case method::basic_reject:
+      if (!settle(channel, frame, number)) return;
+      break;
+    case method::basic_get:
+      if (!get(channel, frame)) return;
+      break;
+    case method::basic_consume:
+      consume(channel, frame);
+      break;
+    case method::basic_recover:
+    case method::basic_recover_async:
+      core_.restorer->recover(channel);
+      break;
+    case method::confirm_select:
+      channel.confirm = !channel.tx;
+      break;
+    case method::tx_select:
+      channel.tx = !channel.confirm;
+      break;
+    case method::tx_commit:
+      // From here on the outcome is the broker's: the objects stay.
+      for (Sent& sent : channel.sent) sent.transaction.sent();
+      break;
+    case method::queue_declare:
+      declare(channel, frame);
+      break;
+    case method::channel_close:
+      channel.state = Channel::State::client_closing;
+      // What a no_ack consumer was not handed yet is parked first: the broker has forgotten it.
+      core_.restorer->give_up_held(channel);
+      break;
+    case method::exchange_declare:
+    case method::exchange_delete:
+    case method::exchange_bind:
+    case method::exchange_unbind:
+    case method::queue_bind:
+    case method::queue_unbind:
+      if (mentions_virtual_exchange(frame.payload) && answer_virtual_exchange(channel, frame, number)) return;
+      break;
+    default:
+      break;
+  }
+  if (borrowed) {
+    core_.broker->outbox().borrow(frame.raw);
+  } else {
+    core_.broker->outbox().append(frame.raw);
+  }
+}
+
+// True: relay the client's frame as it is.
+bool Releaser::settle(Channel& channel, const proto::Frame& frame, uint32_t number) {
+  using namespace proto;
+  auto decoded = decode_settle(frame.payload);
+  if (!decoded) return true;  // the broker says what is wrong with it
+  Settle settle = decoded.value();
+  if (channel.tx) {
+    // Inside a transaction an ack counts at its commit, and a rollback takes it back: the tags are the client's until then.
+    channel.tx_dirty = true;
+    if (channel.tags.is_plain()) {
+      channel.tx_settles.push_back({settle.delivery_tag, settle.multiple});
+      return true;
+    }
+  } else if (channel.tags.is_plain()) {
+    channel.tags.settle_plain(settle.delivery_tag, settle.multiple);
+    return true;
+  }
+  TagWindow::Covered covered = channel.tags.settle(settle.delivery_tag, settle.multiple);
+  if (!covered.ok) {
+    core_.close_channel(channel, 406, "PRECONDITION_FAILED - unknown delivery tag " + std::to_string(settle.delivery_tag), number);
+    return false;
+  }
+  Buffer& out = core_.to_broker(channel);
+  for (const TagWindow::Piece& piece : covered.pieces) {
+    if (number == method::basic_ack) {
+      put_ack(out, channel.id, piece.tag, piece.multiple);
+    } else if (number == method::basic_nack) {
+      put_nack(out, channel.id, piece.tag, piece.multiple, settle.requeue);
+    } else {
+      put_reject(out, channel.id, piece.tag, settle.requeue);
+    }
+  }
+  return false;
+}
+
+void Releaser::consume(Channel& channel, const proto::Frame& frame) {
+  auto consume = proto::decode_consume(frame.payload);
+  if (!consume) return;
+  proto::Consume& asked = consume.value();
+  Consumer consumer{asked.queue.empty() ? channel.last_queue : std::move(asked.queue), asked.no_ack};
+  if (consumer.no_ack) channel.no_ack_consumers++;
+  // A delivery may come before consume-ok is looked at, so a named consumer is known from now on.
+  if (!asked.consumer_tag.empty()) channel.consumers.insert_or_assign(asked.consumer_tag, consumer);
+  if (!asked.nowait) channel.consumes_awaited.push_back(std::move(consumer));
+}
+
+// True: relay the client's frame as it is. A get without ack goes up as one with: bellhop acknowledges after the last byte.
+bool Releaser::get(Channel& channel, const proto::Frame& frame) {
+  auto get = proto::decode_get(frame.payload);
+  if (!get) return true;
+  if (get.value().queue.empty()) get.value().queue = channel.last_queue;
+  channel.gets_awaited.push_back(get.value());
+  if (!get.value().no_ack || channel.tx) return true;
+  proto::Get up = std::move(get.value());
+  up.no_ack = false;
+  proto::put_get(core_.to_broker(channel), channel.id, up);
+  return false;
+}
+
+void Releaser::declare(Channel& channel, const proto::Frame& frame) {
+  auto declare = proto::decode_queue_declare(frame.payload);
+  if (!declare) return;
+  if (declare.value().exclusive) core_.exclusive_queues.insert(declare.value().queue);
+  if (declare.value().nowait) {
+    channel.last_queue = declare.value().queue;
+  } else {
+    channel.declares_awaited.push_back(declare.value().exclusive);
+  }
+}
+
+// True: answered here. A virtual exchange exists only in bellhop.
+bool Releaser::answer_virtual_exchange(Channel& channel, const proto::Frame& frame, uint32_t number) {
+  auto named = proto::decode_named_exchanges(frame.payload);
+  if (!named) return false;
+  const proto::NamedExchanges& names = named.value();
+  bool first = is_virtual_exchange(names.first);
+  if (!first && !is_virtual_exchange(names.second)) return false;
+  if (number == proto::method::exchange_declare && names.passive) {
+    if (!names.nowait) proto::put_empty_method(core_.writer->own(), proto::method::exchange_declare_ok, channel.id);
+    return true;
+  }
+  core_.close_channel(channel, 403, "ACCESS_REFUSED - exchange '" + (first ? names.first : names.second) +
+                                        "' exists only in bellhop: publish to it, nothing else", number);
+  return true;
+}
+
+}  // namespace bellhop

@@ -1,0 +1,682 @@
+#include "daemon/door/amqp/session.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/downward.h"
+#include "daemon/door/amqp/publisher.h"
+#include "daemon/door/amqp/releaser.h"
+#include "daemon/door/amqp/restorer.h"
+#include "daemon/door/http_refusal.h"
+
+namespace bellhop {
+
+using namespace proto;
+
+namespace {
+
+constexpr size_t outbox_bytes_high = 256 * 1024;       // more waits for one leg: the other is not read
+constexpr uint64_t backlog_bytes_high = 16 << 20;      // more is held for the client: the broker is not read
+constexpr size_t handshake_frame_bytes_max = 128 * 1024;
+constexpr uint64_t close_wait_ms = 5000;               // for a close-ok
+constexpr uint64_t linger_ms = 5000;                   // for a gone client's complete publishes
+constexpr uint64_t peer_end_wait_ms = 2000;            // for the end of a socket whose writes we shut
+constexpr uint64_t tick_ms_max = 5000;
+
+}  // namespace
+
+Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::function<void(uint64_t id)> ended)
+    : shared_(shared), id_(id), tcp_(accepted.tcp), peer_(std::move(accepted.peer)), ended_(std::move(ended)), fd_(accepted.fd) {
+  uv_loop_init(&loop_);
+  core_ = std::make_unique<SessionCore>(shared_, &loop_, id_);
+  auto mailbox = Mailbox::open(&loop_);
+  if (mailbox) core_->mailbox = mailbox.value();
+  core_->on_close_connection = [this](uint16_t code, const std::string& text, uint32_t method) {
+    close_by_bellhop(code, text, method);
+  };
+  core_->on_tick_wanted = [this](uint64_t after_ms) { schedule_tick(after_ms); };
+  thread_ = std::thread([this] { run(); });
+}
+
+Session::~Session() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Session::drain() {
+  core_->mailbox->post([this] {
+    core_->draining = true;
+    if (stage_ < Stage::running) finish();
+  });
+}
+
+void Session::stop(std::string why) {
+  core_->mailbox->post([this, why = std::move(why)] {
+    if (stage_ < Stage::running) {
+      finish();
+    } else {
+      close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0);
+    }
+  });
+}
+
+void Session::run() {
+  core_->client = std::make_unique<Link>(fd_, *this);
+  core_->writer = std::make_unique<ClientWriter>(*core_->client);
+  uv_prepare_init(&loop_, &prepare_);
+  prepare_.data = this;
+  uv_prepare_start(&prepare_, [](uv_prepare_t* prepare) { static_cast<Session*>(prepare->data)->turn(); });
+  uv_timer_init(&loop_, &timer_);
+  timer_.data = this;
+  client_deadline_ms_ = uv_now(&loop_) + core_->config.limits.handshake_timeout_ms;
+  schedule_tick(core_->config.limits.handshake_timeout_ms);
+  if (auto started = core_->client->start(&loop_); !started) {
+    end_reason_ = started.error();
+    finish();
+  }
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  core_.reset();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  uv_loop_close(&loop_);
+  ended_(id_);
+}
+
+void Session::on_bytes(Link&) {}          // the turn that follows looks at both links
+void Session::on_writable_again(Link&) {}
+
+void Session::on_end(Link& link, std::string reason) {
+  if (finished_) return;
+  if (&link == core_->client.get()) {
+    if (client_leg_ != Leg::open || stage_ < Stage::running) {
+      if (end_reason_.empty()) end_reason_ = "client: " + reason;
+      end_client_leg();
+      return;
+    }
+    if (end_reason_.empty()) end_reason_ = "client: " + reason;
+    core_->client_gone = true;
+    linger_deadline_ms_ = core_->now_ms() + linger_ms;
+    schedule_tick(linger_ms);
+    return;
+  }
+  broker_ended(reason);
+}
+
+// --- greeting and connection ---
+
+void Session::greet() {
+  Bytes unread = core_->client->unread();
+  if (unread.size() < 4) return;
+  if (is_http(unread)) {
+    core_->client->outbox().append(http_refusal());
+    wait_for_client_end();
+    stage_ = Stage::ending;
+    end_reason_ = "an HTTP request";
+    return;
+  }
+  if (unread.size() < sizeof protocol_header) return;
+  if (!std::equal(std::begin(protocol_header), std::end(protocol_header), unread.begin())) {
+    // Specification section 4.2.2: answered with the protocol that is spoken here.
+    core_->client->outbox().append(protocol_header);
+    wait_for_client_end();
+    stage_ = Stage::ending;
+    end_reason_ = "another protocol than AMQP 0-9-1";
+    return;
+  }
+  core_->client->consume(sizeof protocol_header);
+  stage_ = Stage::connecting;
+  connector_ = std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
+                                           [this](Result<Connected> result) { connected(std::move(result)); });
+}
+
+void Session::connected(Result<Connected> result) {
+  connector_.reset();
+  if (finished_) {
+    if (result) close(result.value().fd);
+    return;
+  }
+  if (!result) {
+    end_reason_ = "no broker: " + result.error();
+    spdlog::error("session={} peer=\"{}\" no broker could be reached: {}", id_, peer_, result.error());
+    end_client_leg();
+    return;
+  }
+  core_->broker = std::make_unique<Link>(result.value().fd, *this);
+  broker_leg_ = Leg::open;
+  if (auto started = core_->broker->start(&loop_); !started) {
+    end_reason_ = started.error();
+    finish();
+    return;
+  }
+  handshake_ = std::make_unique<Handshake>(*core_, *result.value().url, tcp_);
+  core_->broker->outbox().append(protocol_header);
+  end_reason_.clear();
+  stage_ = Stage::handshake;
+  broker_name_ = result.value().url->shown;
+}
+
+void Session::handshake_done() {
+  stage_ = Stage::running;
+  client_deadline_ms_ = 0;
+  client_heard_ms_ = broker_heard_ms_ = core_->now_ms();
+  if (core_->private_channel_id != 0) {
+    core_->private_channel = std::make_unique<PrivateChannel>(core_->private_channel_id, core_->broker->outbox());
+  }
+  spdlog::info("session={} opened peer=\"{}\" user={} broker={} vhost={} broker_user={}", id_, peer_, handshake_->client_user(),
+               broker_name_, handshake_->vhost(), core_->broker_user);
+  schedule_tick(0);
+}
+
+// --- a turn ---
+
+void Session::turn() {
+  if (finished_) return;
+  if (stage_ == Stage::greeting) greet();
+  stalled_ = false;
+  if (core_->client_gone) core_->client->outbox().clear();
+  for (bool progress = stage_ >= Stage::handshake && !finished_; progress && !finished_;) {
+    progress = run_client();
+    progress |= run_broker();
+    if (!core_->replays.empty()) replay();
+    if (stage_ == Stage::running) core_->restorer->resume();
+  }
+  if (finished_) return;
+  if (core_->client_gone) core_->client->outbox().clear();
+  // Each leg is written once a turn; what was borrowed from the other leg's buffer is sent or copied here.
+  if (core_->broker != nullptr && broker_leg_ != Leg::closed) core_->broker->flush();
+  if (client_leg_ != Leg::closed) core_->client->flush();
+  core_->publisher->detach_held();
+  core_->downward->detach_held();
+  check_ends();
+  if (!finished_) decide_reading();
+}
+
+bool Session::client_may_advance() const {
+  if (stage_ == Stage::handshake) return client_leg_ == Leg::open;
+  if (client_leg_ == Leg::close_sent) return true;
+  return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ && !core_->ending &&
+         core_->broker->outbox().pending() < outbox_bytes_high && !core_->over_budget();
+}
+
+bool Session::broker_may_advance() const {
+  if (broker_leg_ == Leg::close_sent) return true;
+  return broker_leg_ == Leg::open && !core_->restorer->is_streaming() &&
+         core_->client->outbox().pending() < outbox_bytes_high && core_->held_bytes() < backlog_bytes_high;
+}
+
+bool Session::run_client() {
+  bool progress = false;
+  Link& link = *core_->client;
+  while (!finished_ && client_may_advance()) {
+    size_t frame_max = stage_ == Stage::handshake ? handshake_frame_bytes_max : core_->frame_bytes_max;
+    SplitResult split = split_frame(link.unread(), frame_max);
+    if (split.status == Split::need_more) {
+      link.expect(split.need_bytes);
+      break;
+    }
+    if (split.status == Split::error) {
+      if (client_leg_ != Leg::open) {
+        end_client_leg();
+        break;
+      }
+      close_by_bellhop(501, std::string("FRAME_ERROR - ") + split.problem, 0);
+      link.consume(link.unread().size());
+      break;
+    }
+    if (!on_client_frame(split.frame)) {
+      stalled_ = true;
+      break;
+    }
+    if (link.is_closed()) break;
+    link.consume(split.frame.raw.size());
+    progress = true;
+  }
+  return progress;
+}
+
+bool Session::run_broker() {
+  if (core_->broker == nullptr) return false;
+  bool progress = false;
+  Link& link = *core_->broker;
+  while (!finished_ && broker_may_advance()) {
+    size_t frame_max = std::max<size_t>(handshake_frame_bytes_max, core_->frame_bytes_max);
+    SplitResult split = split_frame(link.unread(), frame_max);
+    if (split.status == Split::need_more) {
+      link.expect(split.need_bytes);
+      break;
+    }
+    if (split.status == Split::error || !on_broker_frame(split.frame)) {
+      spdlog::error("session={} the broker broke the protocol: {}", id_,
+                    split.status == Split::error ? split.problem : "an unexpected frame");
+      end_broker_leg();
+      close_by_bellhop(541, "INTERNAL_ERROR - the broker broke the protocol", 0);
+      break;
+    }
+    if (link.is_closed()) break;
+    link.consume(split.frame.raw.size());
+    progress = true;
+  }
+  return progress;
+}
+
+void Session::replay() {
+  auto replays = std::move(core_->replays);
+  core_->replays.clear();
+  for (const Buffer& frames : replays) {
+    for (Bytes rest = frames; !rest.empty() && !core_->ending;) {
+      SplitResult split = split_frame(rest, core_->frame_bytes_max);
+      if (split.status != Split::frame) break;
+      (void)on_client_frame(split.frame);
+      rest = rest.subspan(split.frame.raw.size());
+    }
+    core_->broker->outbox().own();
+    core_->publisher->detach_held();
+  }
+}
+
+// --- the client's frames ---
+
+bool Session::on_client_frame(const Frame& frame) {
+  if (frame.channel == 0) {
+    on_client_connection_frame(frame);
+    return true;
+  }
+  if (stage_ != Stage::running) {
+    if (stage_ == Stage::handshake) close_by_bellhop(503, "COMMAND_INVALID - a channel's frame before connection.open-ok", 0);
+    return true;
+  }
+  Channel* channel = core_->channel(frame.channel);
+  if (channel != nullptr) return on_client_channel_frame(*channel, frame);
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  if (number == method::channel_close_ok) return true;
+  if (number != method::channel_open) {
+    close_by_bellhop(504, "CHANNEL_ERROR - expected 'channel.open'", number);
+    return true;
+  }
+  if (frame.channel > core_->client_channel_max) {
+    close_by_bellhop(530,
+                     "NOT_ALLOWED - channel " + std::to_string(frame.channel) + " is above the negotiated channel_max (" +
+                         std::to_string(core_->client_channel_max) + ")",
+                     number);
+    return true;
+  }
+  core_->open_channel(frame.channel);
+  core_->broker->outbox().borrow(frame.raw);
+  return true;
+}
+
+bool Session::on_client_channel_frame(Channel& channel, const Frame& frame) {
+  using State = Channel::State;
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  switch (channel.state) {
+    case State::open:
+      break;
+    case State::client_closing:
+      if (number == method::channel_close_ok) core_->broker->outbox().borrow(frame.raw);
+      return true;
+    case State::broker_closing:
+      if (number == method::channel_close) {
+        core_->broker->outbox().borrow(frame.raw);
+      } else if (number == method::channel_close_ok) {
+        core_->broker->outbox().borrow(frame.raw);
+        core_->forget_channel(channel.id);
+      }
+      return true;
+    case State::local_closing:
+      if (channel.client_close_ok) {
+        // The next life of the id: it begins when the broker has closed the last one too.
+        put(channel.reopened, frame.raw);
+      } else if (number == method::channel_close) {
+        put_empty_method(core_->writer->own(), method::channel_close_ok, channel.id);
+      } else if (number == method::channel_close_ok) {
+        channel.client_close_ok = true;
+        core_->end_local_close(channel);
+      }
+      return true;
+  }
+  switch (frame.type) {
+    case frame_header:
+      return core_->publisher->on_header(channel, frame);
+    case frame_body:
+      return core_->publisher->on_body(channel, frame);
+    default:
+      break;
+  }
+  if (channel.in.stage != PublishAssembly::Stage::idle) {
+    const char* wanted = channel.in.stage == PublishAssembly::Stage::header ? "header" : "body";
+    close_by_bellhop(505,
+                     std::string("UNEXPECTED_FRAME - expected content ") + wanted +
+                         " for class 60, got non content " + wanted + " frame instead",
+                     method::basic_publish);
+    return true;
+  }
+  if (number == method::basic_publish) return core_->publisher->on_publish(channel, frame);
+  core_->releaser->method(channel, frame);
+  return true;
+}
+
+void Session::on_client_connection_frame(const Frame& frame) {
+  if (frame.type == frame_heartbeat) return;
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  if (number == method::connection_close_ok) {
+    if (client_leg_ == Leg::close_sent) end_client_leg();
+    return;
+  }
+  if (number == method::connection_close) {
+    if (client_leg_ == Leg::close_sent) {
+      put_empty_method(core_->writer->content(), method::connection_close_ok, 0);
+    } else {
+      client_wants_close_ = true;
+      end_reason_ = "closed by the client";
+    }
+    return;
+  }
+  if (client_leg_ != Leg::open) return;
+  if (stage_ == Stage::handshake) {
+    handshake_->on_client(frame);
+    return;
+  }
+  if (number == method::connection_update_secret) {
+    if (core_->config.broker.has_credentials()) {
+      // The client's secret is not what bellhop logged in with.
+      put_empty_method(core_->writer->own(), method::connection_update_secret_ok, 0);
+    } else {
+      core_->broker->outbox().borrow(frame.raw);
+    }
+    return;
+  }
+  close_by_bellhop(503,
+                   "COMMAND_INVALID - method " + std::to_string(number >> 16) + "." + std::to_string(number & 0xFFFF) +
+                       " does not belong on channel 0",
+                   number);
+}
+
+// --- the broker's frames ---
+
+bool Session::on_broker_frame(const Frame& frame) {
+  if (frame.channel == 0) {
+    on_broker_connection_frame(frame);
+    return true;
+  }
+  if (stage_ < Stage::running) return false;
+  if (broker_leg_ == Leg::close_sent) return true;
+  if (core_->private_channel != nullptr && frame.channel == core_->private_channel->id()) {
+    return core_->private_channel->on_frame(frame);
+  }
+  Channel* channel = core_->channel(frame.channel);
+  return channel == nullptr || core_->downward->on_frame(*channel, frame);
+}
+
+void Session::on_broker_connection_frame(const Frame& frame) {
+  if (frame.type == frame_heartbeat) return;
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  if (number == method::connection_close_ok) {
+    if (close_relayed_ && client_leg_ == Leg::open) {
+      core_->writer->end_content();
+      core_->client->outbox().append(frame.raw);
+      wait_for_client_end();
+    }
+    end_broker_leg();
+    return;
+  }
+  if (number == method::connection_close) {
+    auto close = decode_close(frame.payload);
+    end_reason_ = "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
+    spdlog::warn("session={} {}", id_, end_reason_);
+    put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
+    if (client_leg_ == Leg::open) {
+      core_->client->outbox().append(frame.raw);
+      client_leg_ = Leg::close_sent;
+      client_deadline_ms_ = core_->now_ms() + close_wait_ms;
+      schedule_tick(close_wait_ms);
+    }
+    stage_ = Stage::ending;
+    core_->ending = true;
+    core_->broker->flush();
+    end_broker_leg();
+    return;
+  }
+  if (broker_leg_ == Leg::close_sent) return;
+  if (stage_ == Stage::handshake) {
+    handshake_->on_broker(frame);
+    if (handshake_->is_done()) handshake_done();
+    return;
+  }
+  // connection.blocked, connection.unblocked, update-secret-ok: the client's to know.
+  put(core_->writer->own(), frame.raw);
+}
+
+// --- ends ---
+
+void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t method) {
+  if (stage_ == Stage::ending || finished_) return;
+  stage_ = Stage::ending;
+  core_->ending = true;
+  end_reason_ = text;
+  spdlog::warn("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
+  if (client_leg_ == Leg::open && !core_->client_gone) {
+    Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
+    put_close(core_->client->outbox().tail(), method::connection_close, 0, close);
+    client_leg_ = Leg::close_sent;
+    client_deadline_ms_ = core_->now_ms() + close_wait_ms;
+    schedule_tick(close_wait_ms);
+  } else if (core_->client_gone) {
+    end_client_leg();
+  }
+}
+
+void Session::broker_ended(const std::string& reason) {
+  bool expected = broker_leg_ == Leg::close_sent || stage_ == Stage::ending;
+  bool handshaking = stage_ == Stage::handshake;
+  end_broker_leg();
+  if (expected) {
+    if (close_relayed_ && client_leg_ == Leg::open) {
+      // The broker took the client's close and just went: the client gets its answer all the same.
+      put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
+      wait_for_client_end();
+    }
+    return;
+  }
+  if (handshaking) {
+    // As the broker itself does towards a client without authentication_failure_close.
+    end_reason_ = "the broker ended the connection during the handshake: " + reason;
+    spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+    wait_for_client_end();
+    stage_ = Stage::ending;
+    return;
+  }
+  close_by_bellhop(320, "CONNECTION_FORCED - the broker connection was lost: " + reason, 0);
+}
+
+void Session::wait_for_client_end() {
+  if (client_leg_ == Leg::closed) return;
+  client_leg_ = Leg::half;
+  core_->client->shut_down_writes();
+  client_deadline_ms_ = core_->now_ms() + peer_end_wait_ms;
+  schedule_tick(peer_end_wait_ms);
+}
+
+void Session::end_client_leg() {
+  if (client_leg_ == Leg::closed) return;
+  client_leg_ = Leg::closed;
+  client_deadline_ms_ = 0;
+  // What was borrowed from this link's buffer goes before the buffer does.
+  if (core_->broker != nullptr && broker_leg_ != Leg::closed) core_->broker->outbox().own();
+  core_->publisher->detach_held();
+  if (!core_->client_gone) core_->client->flush();
+  core_->client_gone = true;
+  core_->client->close({});
+}
+
+void Session::end_broker_leg() {
+  if (broker_leg_ == Leg::closed || broker_leg_ == Leg::none) return;
+  broker_leg_ = Leg::closed;
+  broker_deadline_ms_ = 0;
+  core_->client->outbox().own();
+  core_->downward->detach_held();
+  core_->broker->close({});
+}
+
+void Session::close_broker_leg() {
+  if (broker_leg_ != Leg::open) return;
+  if (handshake_ == nullptr || !handshake_->is_done()) {
+    end_broker_leg();
+    return;
+  }
+  // An answered close is the proof that the broker has read all that went before.
+  put_close(core_->broker->outbox().tail(), method::connection_close, 0, {200, "Goodbye", 0, 0});
+  core_->broker->flush();
+  broker_leg_ = Leg::close_sent;
+  broker_deadline_ms_ = core_->now_ms() + close_wait_ms;
+  schedule_tick(close_wait_ms);
+}
+
+bool Session::is_settled() const {
+  return core_->releaser->is_idle() && !core_->restorer->is_parking() &&
+         (core_->private_channel == nullptr || core_->private_channel->is_idle());
+}
+
+bool Session::is_drained() const {
+  if (!is_settled() || core_->lane_entries != 0) return false;
+  return std::all_of(core_->channels().begin(), core_->channels().end(), [](const auto& channel) {
+    return channel == nullptr || (channel->confirms.unsettled() == 0 && channel->tags.client_unsettled() == 0 && !channel->tx_dirty &&
+                                  channel->in.stage == PublishAssembly::Stage::idle);
+  });
+}
+
+// What a turn may have made due: every end of a session passes here.
+void Session::check_ends() {
+  uint64_t now = core_->now_ms();
+  auto due = [&](uint64_t deadline) { return deadline != 0 && now >= deadline; };
+
+  if (stage_ == Stage::running && core_->draining && !core_->client_gone && !client_wants_close_ && is_drained()) {
+    close_by_bellhop(320, "CONNECTION_FORCED - bellhop is shutting down", 0);
+    core_->client->flush();
+  }
+  if (stage_ <= Stage::running && client_wants_close_ && !close_relayed_ && client_leg_ == Leg::open) {
+    if (!last_frames_done_) {
+      last_frames_done_ = true;
+      for (const auto& channel : core_->channels()) {
+        if (channel != nullptr) core_->restorer->give_up_held(*channel);
+      }
+    }
+    if (is_settled()) {
+      close_relayed_ = true;
+      close_broker_leg();
+      if (broker_leg_ != Leg::close_sent) wait_for_client_end();  // closed during the handshake
+    }
+  }
+  if (stage_ == Stage::running && core_->client_gone && client_leg_ != Leg::closed) {
+    if (!last_frames_done_ && client_may_advance()) {
+      last_frames_done_ = true;
+      core_->restorer->cancel_stream();
+      for (const auto& channel : core_->channels()) {
+        if (channel == nullptr) continue;
+        core_->publisher->drop_incomplete(*channel);
+        core_->restorer->give_up_held(*channel);
+      }
+      core_->draining = true;
+    }
+    if ((last_frames_done_ && is_settled()) || due(linger_deadline_ms_)) {
+      stage_ = Stage::ending;
+      core_->ending = true;
+      end_client_leg();
+    }
+  }
+  if (due(client_deadline_ms_)) {
+    if (stage_ < Stage::running) {
+      end_reason_ = "limits.handshake_timeout is over";
+      spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+    }
+    end_client_leg();
+  }
+  if (due(broker_deadline_ms_)) end_broker_leg();
+
+  if (stage_ == Stage::ending && core_->ending && !abandoned_) {
+    abandoned_ = true;
+    core_->restorer->cancel_stream();
+    for (size_t id = 0; id < core_->channels().size(); ++id) core_->forget_channel(static_cast<uint16_t>(id));
+    close_broker_leg();
+  }
+  if (client_leg_ == Leg::closed && broker_leg_ == Leg::open) close_broker_leg();
+  if (client_leg_ == Leg::closed && (broker_leg_ == Leg::closed || broker_leg_ == Leg::none)) finish();
+}
+
+void Session::finish() {
+  if (finished_) return;
+  finished_ = true;
+  spdlog::info("session={} closed peer=\"{}\" reason=\"{}\"", id_, peer_, end_reason_);
+  connector_.reset();
+  if (!core_->client->is_closed()) core_->client->close({});
+  if (core_->broker != nullptr && !core_->broker->is_closed()) core_->broker->close({});
+  core_->mailbox->close();
+  uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&prepare_), nullptr);
+}
+
+// --- back-pressure and time ---
+
+void Session::decide_reading() {
+  auto set = [&](Link& link, bool wanted, uint64_t& heard_ms) {
+    if (wanted == !link.is_paused()) return;
+    if (wanted) {
+      link.resume_reading();
+      heard_ms = core_->now_ms();  // its silence counts from here: while it was not read it could not be heard
+    } else {
+      link.pause_reading();
+    }
+  };
+  if (client_leg_ != Leg::closed) {
+    bool waits = stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !client_may_advance();
+    set(*core_->client, !waits, client_heard_ms_);
+    if (client_leg_ == Leg::half || client_wants_close_) core_->client->consume(core_->client->unread().size());
+  }
+  if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
+    set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heard_ms_);
+  }
+}
+
+void Session::schedule_tick(uint64_t after_ms) {
+  if (finished_) return;
+  uint64_t now = core_->now_ms();
+  if (next_tick_ms_ > now && next_tick_ms_ <= now + after_ms) return;
+  next_tick_ms_ = now + after_ms;
+  uv_timer_start(&timer_, [](uv_timer_t* timer) { static_cast<Session*>(timer->data)->tick(); }, after_ms, 0);
+}
+
+void Session::tick() {
+  if (finished_) return;
+  uint64_t now = core_->now_ms();
+  uint64_t next = tick_ms_max;
+  next_tick_ms_ = 0;
+  if (stage_ == Stage::running) {
+    // A leg's silence is measured only while it is read; any frame counts as life.
+    auto beat = [&](Link& link, uint16_t interval_s, uint64_t heard_ms, bool quiet) {
+      if (interval_s == 0) return true;
+      uint64_t interval_ms = uint64_t{interval_s} * 1000;
+      next = std::min(next, interval_ms / 4);
+      if (quiet && now - link.last_written_ms() >= interval_ms / 2) link.outbox().append(heartbeat_frame);
+      return link.is_paused() || now - std::max(link.last_read_ms(), heard_ms) <= 2 * interval_ms;
+    };
+    if (client_leg_ == Leg::open && !core_->client_gone &&
+        !beat(*core_->client, handshake_->client_heartbeat_s(), client_heard_ms_, core_->writer->is_quiet())) {
+      end_reason_ = "client: missed heartbeats, timeout: " + std::to_string(handshake_->client_heartbeat_s()) + "s";
+      spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+      core_->client_gone = true;
+      linger_deadline_ms_ = now + linger_ms;
+    }
+    if (broker_leg_ == Leg::open &&
+        !beat(*core_->broker, handshake_->broker_heartbeat_s(), broker_heard_ms_, core_->broker->outbox().empty())) {
+      broker_ended("missed heartbeats, timeout: " + std::to_string(handshake_->broker_heartbeat_s()) + "s");
+    }
+    if (auto wait_ms = core_->restorer->tick()) next = std::min(next, *wait_ms);
+    if (core_->draining) next = std::min<uint64_t>(next, 100);
+  }
+  for (uint64_t deadline : {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_}) {
+    if (deadline > now) next = std::min(next, deadline - now);
+  }
+  schedule_tick(std::max<uint64_t>(next, 1));
+}
+
+}  // namespace bellhop

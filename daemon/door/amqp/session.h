@@ -1,0 +1,107 @@
+// Session: one client connection, with a thread, a loop and a broker connection of its own (design decision 3). Drives greeting, handshake, the
+// relay of frames in both directions, back-pressure, heartbeats and the ways a connection ends.
+//
+//   greeting ─► connecting ─► handshake ─► running ─► ending ─► (thread ends)
+//
+// A loop iteration reads what came on either socket, then takes one turn: all whole frames are handled, each leg is flushed once, and what may be
+// read next is decided. Everything a session owns is touched by its thread alone.
+#pragma once
+
+#include <uv.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "daemon/broker/connector.h"
+#include "daemon/door/amqp/handshake.h"
+#include "daemon/door/amqp/session_core.h"
+#include "daemon/door/listener.h"
+
+namespace bellhop {
+
+class Session : private LinkOwner {
+ public:
+  // Main thread. Takes the descriptor and starts the session's thread. `shared` outlives the session. `ended` is called once, from the
+  // session's thread, as its last act: the session is then to be destroyed (which joins).
+  Session(Shared& shared, Accepted accepted, uint64_t id, std::function<void(uint64_t id)> ended);
+  ~Session();
+
+  // Any thread. Ends once nothing is unsettled.
+  void drain();
+  // Any thread. Ends now, politely: connection.close 320, and at most a moment for its answer.
+  void stop(std::string why);
+
+  bool is_tcp() const { return tcp_ != nullptr; }
+
+ private:
+  enum class Stage { greeting, connecting, handshake, running, ending };
+  enum class Leg { none, open, close_sent, half, closed };  // half: our writes are shut, the peer's end is awaited
+
+  void on_bytes(Link& link) override;
+  void on_writable_again(Link& link) override;
+  void on_end(Link& link, std::string reason) override;
+
+  void run();
+  void greet();
+  void connect();
+  void connected(Result<Connected> result);
+  void turn();
+  bool run_client();
+  bool run_broker();
+  bool client_may_advance() const;
+  bool broker_may_advance() const;
+  bool on_client_frame(const proto::Frame& frame);
+  bool on_client_channel_frame(Channel& channel, const proto::Frame& frame);
+  void on_client_connection_frame(const proto::Frame& frame);
+  bool on_broker_frame(const proto::Frame& frame);
+  void on_broker_connection_frame(const proto::Frame& frame);
+  void handshake_done();
+  void replay();
+
+  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method);
+  void broker_ended(const std::string& reason);
+  void end_client_leg();
+  void end_broker_leg();
+  void close_broker_leg();
+  void wait_for_client_end();
+  void decide_reading();
+  bool is_settled() const;       // nothing the client sent is on its way, nothing is being parked
+  bool is_drained() const;
+  void check_ends();
+  void finish();
+  void tick();
+  void schedule_tick(uint64_t after_ms);
+
+  Shared& shared_;
+  const uint64_t id_;
+  const config::TcpListen* tcp_;
+  const std::string peer_;
+  std::string broker_name_;
+  std::function<void(uint64_t)> ended_;
+  uv_loop_t loop_{};
+  uv_prepare_t prepare_{};
+  uv_timer_t timer_{};
+  int fd_;
+
+  std::unique_ptr<SessionCore> core_;
+  std::unique_ptr<Connector> connector_;
+  std::unique_ptr<Handshake> handshake_;
+  Stage stage_ = Stage::greeting;
+  Leg client_leg_ = Leg::open, broker_leg_ = Leg::none;
+  bool stalled_ = false;             // a client frame waits for a limit
+  bool abandoned_ = false;           // ending: the channels were dropped
+  bool last_frames_done_ = false;    // the client is gone, and what it sent whole was handled
+  bool client_wants_close_ = false;  // its connection.close waits for what it sent before
+  bool close_relayed_ = false;
+  bool finished_ = false;
+  std::string end_reason_;
+  // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone client's publishes.
+  uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0;
+  uint64_t next_tick_ms_ = 0;
+  uint64_t client_heard_ms_ = 0, broker_heard_ms_ = 0;  // reading resumed: the peer's silence counts from here
+  std::thread thread_;
+};
+
+}  // namespace bellhop

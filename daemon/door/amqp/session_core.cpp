@@ -1,0 +1,106 @@
+#include "daemon/door/amqp/session_core.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/random.h>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/downward.h"
+#include "daemon/door/amqp/hops.h"
+#include "daemon/door/amqp/parks.h"
+#include "daemon/door/amqp/publisher.h"
+#include "daemon/door/amqp/releaser.h"
+#include "daemon/door/amqp/restorer.h"
+
+namespace bellhop {
+
+namespace {
+
+std::array<uint64_t, 4> random_seed() {
+  std::array<uint64_t, 4> seed{};
+  // At this size getrandom neither blocks (after boot) nor falls short.
+  while (getrandom(seed.data(), sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
+  }
+  return seed;
+}
+
+}  // namespace
+
+SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
+    : shared(all), config(*all.config), loop(session_loop), session_id(id), uuids(random_seed()) {
+  publisher = std::make_unique<Publisher>(*this);
+  releaser = std::make_unique<Releaser>(*this);
+  downward = std::make_unique<Downward>(*this);
+  restorer = std::make_unique<Restorer>(*this);
+  hops = std::make_unique<Hops>(*this);
+  parks = std::make_unique<Parks>(*this);
+}
+
+SessionCore::~SessionCore() {
+  for (size_t id = 0; id < channels_.size(); ++id) forget_channel(static_cast<uint16_t>(id));
+  shared.budget->give_back(held_bytes_);
+}
+
+Channel* SessionCore::channel(uint16_t id, uint64_t generation) const {
+  Channel* found = channel(id);
+  return found != nullptr && found->generation == generation ? found : nullptr;
+}
+
+Channel& SessionCore::open_channel(uint16_t id) {
+  if (channels_.size() <= id) channels_.resize(size_t{id} + 1);
+  channels_[id] = std::make_unique<Channel>(id, ++generations_);
+  open_channels_++;
+  return *channels_[id];
+}
+
+void SessionCore::forget_channel(uint16_t id) {
+  Channel* ended = channel(id);
+  if (ended == nullptr) return;
+  publisher->abandon(*ended);
+  restorer->abandon(*ended);
+  give_back(nullptr, ended->backlog_bytes);
+  channels_[id].reset();
+  open_channels_--;
+}
+
+void SessionCore::log_problem(const std::string& what) const { spdlog::warn("session={} {}", session_id, what); }
+
+void SessionCore::close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method) {
+  if (channel.state != Channel::State::open && channel.state != Channel::State::client_closing) return;
+  if (channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty()) {
+    // The broker has half a publish: a close between its frames would cost the whole connection.
+    if (!channel.close_when_whole) channel.close_when_whole = {code, text};
+    return;
+  }
+  spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
+  channel.state = Channel::State::local_closing;
+  publisher->abandon(channel);
+  restorer->abandon(channel);
+  proto::Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
+  proto::put_close(writer->own(), proto::method::channel_close, channel.id, close);
+  proto::Close up{200, "closed", 0, 0};
+  proto::put_close(broker->outbox().tail(), proto::method::channel_close, channel.id, up);
+}
+
+void SessionCore::end_local_close(Channel& channel) {
+  if (!channel.client_close_ok || !channel.broker_close_ok) return;
+  if (!channel.reopened.empty()) replays.push_back(std::move(channel.reopened));
+  forget_channel(channel.id);
+}
+
+void SessionCore::close_connection(uint16_t code, const std::string& text, uint32_t method) {
+  if (on_close_connection) on_close_connection(code, text, method);
+}
+
+void SessionCore::take(Channel* channel, uint64_t bytes) {
+  held_bytes_ += bytes;
+  if (channel != nullptr) channel->backlog_bytes += bytes;
+  shared.budget->take(bytes);
+}
+
+void SessionCore::give_back(Channel* channel, uint64_t bytes) {
+  held_bytes_ -= bytes;
+  if (channel != nullptr) channel->backlog_bytes -= bytes;
+  shared.budget->give_back(bytes);
+}
+
+}  // namespace bellhop

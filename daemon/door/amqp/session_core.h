@@ -1,0 +1,131 @@
+// SessionCore: what the parts of one session share: its links, its channels, its limits, and the ways to end a channel or the connection.
+// The parts (publisher, releaser, downward, restorer, hops) each have a reference to it and reach each other through it.
+// One thread: the session's own.
+#pragma once
+
+#include <uv.h>
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/routing_table.h"
+#include "daemon/broker/link.h"
+#include "daemon/claims/stores.h"
+#include "daemon/door/amqp/channel.h"
+#include "daemon/door/amqp/client_writer.h"
+#include "daemon/ops/budget.h"
+#include "daemon/ops/mailbox.h"
+#include "proto/uuid.h"
+
+namespace bellhop {
+
+class Publisher;
+class Releaser;
+class Downward;
+class Restorer;
+class Hops;
+class Parks;
+class PrivateChannel;
+
+// What all sessions of the process share. Immutable but for the counters. Outlives every session.
+struct Shared {
+  std::shared_ptr<const config::Config> config;
+  std::unique_ptr<config::RoutingTable> routing;
+  std::unique_ptr<Stores> stores;
+  std::unique_ptr<Budget> budget;
+  std::atomic<size_t> preferred_url{0};
+  std::string host;
+};
+
+class SessionCore {
+ public:
+  SessionCore(Shared& shared, uv_loop_t* loop, uint64_t session_id);
+  ~SessionCore();
+  SessionCore(const SessionCore&) = delete;
+  SessionCore& operator=(const SessionCore&) = delete;
+
+  Shared& shared;
+  const config::Config& config;
+  uv_loop_t* const loop;
+  const uint64_t session_id;
+  std::shared_ptr<Mailbox> mailbox;
+  proto::UuidGenerator uuids;
+
+  // Set by the handshake.
+  uint32_t frame_bytes_max = proto::frame_min_bytes;
+  uint16_t client_channel_max = 0;
+  uint16_t private_channel_id = 0;  // 0: there is none
+  std::string broker_user;          // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
+
+  std::set<std::string> exclusive_queues;  // that this connection declared
+
+  std::unique_ptr<Link> client, broker;
+  std::unique_ptr<ClientWriter> writer;
+
+  std::unique_ptr<Publisher> publisher;
+  std::unique_ptr<Releaser> releaser;
+  std::unique_ptr<Downward> downward;
+  std::unique_ptr<Restorer> restorer;
+  std::unique_ptr<Hops> hops;
+  std::unique_ptr<Parks> parks;
+  std::unique_ptr<PrivateChannel> private_channel;
+
+  bool draining = false;    // no new delivery is begun
+  bool client_gone = false; // the client's socket ended: nothing more goes there
+  bool ending = false;      // a connection.close is on its way down or up: client frames are dropped
+
+  uint64_t now_ms() const { return uv_now(loop); }
+
+  // --- channels ---
+  Channel* channel(uint16_t id) const { return id < channels_.size() ? channels_[id].get() : nullptr; }
+  // The channel of that life, null once it ended.
+  Channel* channel(uint16_t id, uint64_t generation) const;
+  Channel& open_channel(uint16_t id);
+  void forget_channel(uint16_t id);  // aborts what it had under way
+  const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
+  size_t open_channels() const { return open_channels_; }
+
+  // --- towards the broker ---
+  // Where bellhop writes whole frames of its own for a channel: never between the frames of a publish of that channel.
+  Buffer& to_broker(Channel& channel) {
+    return channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty() ? channel.after_publish
+                                                                                      : broker->outbox().tail();
+  }
+  void log_problem(const std::string& what) const;
+
+  // --- ends ---
+  // Closes a channel by bellhop's own decision, on both legs (design: failure table, local channel.close).
+  void close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
+  // A close-ok of a local_closing channel came. With both, the id is free, and what came for its next life is in `replays`.
+  void end_local_close(Channel& channel);
+  std::vector<Buffer> replays;  // whole client frames, for the session's next turn
+  // Closes the connection by bellhop's own decision. Frames already relayed stay relayed.
+  void close_connection(uint16_t code, const std::string& text, uint32_t method = 0);
+
+  // --- memory ---
+  void take(Channel* channel, uint64_t bytes);
+  void give_back(Channel* channel, uint64_t bytes);
+  // This session holds more than its floor while all together hold more than the limit.
+  bool over_budget() const { return held_bytes_ > floor_bytes && shared.budget->is_over(); }
+  uint64_t held_bytes() const { return held_bytes_; }
+
+  // Set by the session.
+  std::function<void(uint16_t code, const std::string& text, uint32_t method)> on_close_connection;
+  std::function<void(uint64_t after_ms)> on_tick_wanted;  // the session's tick is to come no later than this
+
+  size_t lane_entries = 0;  // deliveries in all channels' lanes
+  size_t transfers = 0;  // uploads and fetches that hold one of limits.transfers_per_session
+
+  static constexpr uint64_t floor_bytes = uint64_t{1} << 20;
+
+ private:
+  std::vector<std::unique_ptr<Channel>> channels_;
+  size_t open_channels_ = 0;
+  uint64_t generations_ = 0;
+  uint64_t held_bytes_ = 0;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,23 @@
+// The memory that bodies take while they are on their way, over all sessions (limits.inflight_bytes). Counters only: who is over it
+// stops reading its own socket, and goes on when its own transfers give memory back, so no session has to wake another.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace bellhop {
+
+class Budget {
+ public:
+  explicit Budget(uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  // Any thread.
+  void take(uint64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
+  void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  bool is_over() const { return used_.load(std::memory_order_relaxed) > bytes_max_; }
+
+ private:
+  std::atomic<uint64_t> used_{0};
+  const uint64_t bytes_max_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,173 @@
+#include "daemon/pipeline/stamp.h"
+
+#include <chrono>
+
+#include "daemon/pipeline/next_stop.h"
+#include "proto/claim_frame.h"
+#include "proto/envelope.h"
+#include "proto/routing_slip.h"
+#include "proto/table.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr std::string_view claim_header_prefix = "bellhop-claim-";
+
+bool keep_foreign(const void*, std::string_view name) { return !is_claim_header(name); }
+
+// What the client's own table already has that matters here.
+struct TableFacts {
+  bool has_claim = false, has_slip = false;
+};
+
+TableFacts look_at(Bytes fields) {
+  TableFacts facts;
+  proto::TableCursor cursor(fields);
+  while (auto field = cursor.next()) {
+    if (is_claim_header(field->name)) facts.has_claim = true;
+    if (field->name == proto::slip_route_header || field->name == proto::itinerary_header) facts.has_slip = true;
+  }
+  return facts;
+}
+
+bool has_field(Bytes fields, std::string_view name) {
+  proto::TableCursor cursor(fields);
+  while (auto field = cursor.next()) {
+    if (field->name == name) return true;
+  }
+  return false;
+}
+
+int64_t epoch_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool is_claim_header(std::string_view name) {
+  return name.starts_with(claim_header_prefix) && (name == claim_key_header || name == claim_store_header ||
+                                                   name == claim_size_header || name == claim_xxh128_header);
+}
+
+void put_claim_headers(Buffer& out, const Claim& claim) {
+  proto::put_field(out, claim_key_header, claim.key);
+  proto::put_field(out, claim_store_header, claim.store);
+  proto::put_field(out, claim_size_header, static_cast<int64_t>(claim.size_bytes));
+  proto::put_field(out, claim_xxh128_header, claim.xxh128);
+}
+
+Stamper::Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids)
+    : routing_(routing), origin_(std::move(origin)), uuids_(uuids) {}
+
+bool Stamper::start_slip(const config::Plan& plan, Stamped& stamped) {
+  if (plan.itinerary) {
+    const proto::Stop* first = plan.itinerary->current();
+    stamped.exchange = first->exchange;
+    stamped.routing_key = first->routing_key;
+    if (slip_plan_ != &plan) {
+      slip_template_.clear();
+      proto::put_field(slip_template_, proto::itinerary_header, plan.itinerary->to_json());
+      slip_plan_ = &plan;
+    }
+    put(fields_, slip_template_);
+    return true;
+  }
+  proto::UuidGenerator::Text run_id = uuids_.next();
+  if (slip_plan_ != &plan) {
+    auto slip = proto::RoutingSlip::start_of(plan.pipeline->steps, std::string(proto::view(run_id)));
+    if (!slip) {
+      stamped.refused_code = 406;
+      stamped.refused_text = slip.error();
+      return false;
+    }
+    slip_template_.clear();
+    slip.value().to_headers(slip_template_);
+    slip_plan_ = &plan;
+  }
+  put(fields_, slip_template_);
+  std::memcpy(fields_.data() + fields_.size() - run_id.size(), run_id.data(), run_id.size());
+  stamped.exchange = plan.pipeline->name;
+  stamped.routing_key = plan.pipeline->steps.front();
+  return true;
+}
+
+Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max) {
+  const config::Plan& plan = input.plan;
+  const proto::ContentHeader& header = input.header;
+  Bytes table = header.header_fields();
+  TableFacts facts = table.empty() ? TableFacts{} : look_at(table);
+
+  Stamped stamped;
+  stamped.exchange = plan.to_exchange ? std::string_view(*plan.to_exchange) : input.publish.exchange;
+  stamped.routing_key = plan.to_routing_key ? std::string_view(*plan.to_routing_key) : input.publish.routing_key;
+  fields_.clear();
+  if (input.claim != nullptr) put_claim_headers(fields_, *input.claim);
+  if (plan.pipeline != nullptr || plan.itinerary) {
+    if (facts.has_slip) {
+      auto stop = current_stop(table, plan.pipeline, routing_);
+      if (!stop) {
+        stamped.refused_code = 406;
+        stamped.refused_text = stop.error();
+        return stamped;
+      }
+      if (stop.value()) {
+        exchange_ = std::move(stop.value()->exchange);
+        routing_key_ = std::move(stop.value()->routing_key);
+        stamped.exchange = exchange_;
+        stamped.routing_key = routing_key_;
+      }
+    } else if (!start_slip(plan, stamped)) {
+      return stamped;
+    }
+  }
+  for (const config::Plan::StaticHeader& fixed : plan.headers) {
+    if (!has_field(table, fixed.name)) put(fields_, fixed.encoded);
+  }
+
+  proto::HeaderEdits edits;
+  if (header.has(proto::message_id)) {
+    stamped.message_id = header.text(proto::message_id);
+  } else if (plan.stamp.fill_message_id) {
+    message_id_ = uuids_.next();
+    stamped.message_id = proto::view(message_id_);
+    edits.message_id = stamped.message_id;
+  }
+  if (!header.has(proto::delivery_mode) && plan.stamp.delivery_mode != config::DeliveryMode::keep) {
+    edits.delivery_mode = static_cast<uint8_t>(plan.stamp.delivery_mode);
+  }
+  if (plan.stamp.envelope) {
+    proto::put_envelope(fields_, header,
+                        {stamped.message_id, input.publish.routing_key, epoch_ms(), origin_});
+  }
+  if (facts.has_claim) edits.keep = keep_foreign;
+  edits.append = fields_;
+  if (input.claim != nullptr) {
+    edits.body_bytes = proto::claim_prefix_bytes + input.claim->key.size();
+  } else if (input.framing_bytes != 0) {
+    edits.body_bytes = header.body_bytes + input.framing_bytes;
+  }
+
+  bool same_destination =
+      stamped.exchange.data() == input.publish.exchange.data() && stamped.routing_key.data() == input.publish.routing_key.data();
+  bool same_header = fields_.empty() && edits.message_id.empty() && !edits.delivery_mode && !facts.has_claim && !edits.body_bytes;
+  if (same_destination && same_header) {
+    stamped.as_it_is = true;
+    return stamped;
+  }
+  size_t before = out.size();
+  proto::Publish sent = input.publish;
+  sent.exchange = stamped.exchange;
+  sent.routing_key = stamped.routing_key;
+  proto::put_publish(out, channel, sent);
+  if (!proto::put_content_header(out, channel, header, edits, frame_bytes_max)) {
+    out.resize(before);
+    stamped.refused_code = 311;
+    stamped.refused_text = "the content header does not fit frame_max (" + std::to_string(frame_bytes_max) +
+                           " bytes) once bellhop's own headers are added, or its headers table is malformed";
+  }
+  return stamped;
+}
+
+}  // namespace bellhop

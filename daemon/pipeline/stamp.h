@@ -1,0 +1,60 @@
+// Stamp: writes the method and content header frames of a publish as they go to the broker: destination, slip, claim, delivery mode,
+// message id, static headers, envelope. The encoded header table is spliced: what bellhop does not own stays byte for byte.
+#pragma once
+
+#include <string>
+
+#include "config/routing_table.h"
+#include "daemon/claims/claim_store.h"
+#include "proto/content_header.h"
+#include "proto/method.h"
+#include "proto/uuid.h"
+
+namespace bellhop {
+
+struct StampInput {
+  const proto::Publish& publish;  // the client's
+  const proto::ContentHeader& header;
+  const config::Plan& plan;
+  const Claim* claim = nullptr;   // the payload is in a store
+  size_t framing_bytes = 0;       // 3 when AC 01 00 goes before the payload
+};
+
+struct Stamped {
+  uint16_t refused_code = 0;  // not 0: nothing was written, and refused_text says why
+  std::string refused_text;
+  bool as_it_is = false;  // nothing was written: relay the client's own frames
+  // As sent. Views into the input, the plan or the stamper, good until its next call.
+  std::string_view exchange, routing_key, message_id;
+};
+
+// The names of headers that are bellhop's own on an offloaded message (wire-contract section 5).
+bool is_claim_header(std::string_view name);
+inline constexpr std::string_view claim_key_header = "bellhop-claim-key";
+inline constexpr std::string_view claim_store_header = "bellhop-claim-store";
+inline constexpr std::string_view claim_size_header = "bellhop-claim-size";
+inline constexpr std::string_view claim_xxh128_header = "bellhop-claim-xxh128";
+void put_claim_headers(Buffer& out, const Claim& claim);
+
+// One owner, one thread (the session's); hot path.
+class Stamper {
+ public:
+  Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids);
+  // Appends both frames to `out`, or says that the client's own serve, or refuses (406 an unreadable slip or one that leads nowhere, 311 a
+  // header that no longer fits frame_bytes_max).
+  Stamped write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max);
+
+ private:
+  bool start_slip(const config::Plan& plan, Stamped& stamped);
+
+  const config::RoutingTable& routing_;
+  const std::string origin_;
+  proto::UuidGenerator& uuids_;
+  Buffer fields_;  // scratch: header fields to append
+  std::string exchange_, routing_key_;
+  proto::UuidGenerator::Text message_id_{};
+  const config::Plan* slip_plan_ = nullptr;  // whose slip the template is
+  Buffer slip_template_;                     // its three fields; the run id is the last 36 bytes
+};
+
+}  // namespace bellhop
