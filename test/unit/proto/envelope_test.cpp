@@ -36,7 +36,7 @@ TEST_CASE("a message that has nothing gets the whole envelope", "[envelope]") {
                "0F 'x-acemq-version' 'l' 0000000000000001"
                "13 'x-acemq-correlation' 'S' 00000004 'id-1'"
                "0F 'x-acemq-attempt' 'l' 0000000000000001"
-               "12 'x-acemq-first-seen' 'l' 000001A0880A45A3"
+               "12 'x-acemq-first-seen' 'l' 000001A086F66263"
                "0E 'x-acemq-origin' 'S' 0000000C 'billing@host'"));
 }
 

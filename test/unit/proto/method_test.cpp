@@ -32,7 +32,7 @@ void takes_only_the_whole(const Buffer& payload, Decode decode) {
   Buffer longer = payload;
   longer.push_back(0);
   CHECK(!decode(Bytes(longer)).ok());
-  CHECK(decode(Bytes(payload)).ok());
+  REQUIRE(decode(Bytes(payload)).ok());
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ TEST_CASE("a method without arguments, or with zeros only", "[method]") {
 TEST_CASE("connection.start-ok keeps the client's table byte for byte", "[method]") {
   // The table has a field that is there twice and one of a type that few libraries write.
   const Buffer payload = from_hex(
-      "000A000B 00000017 01 'p' 'S' 00000001 'a' 01 'p' 'V' 01 'n' 's' FFFE 01 'm' 'V'"
+      "000A000B 00000013 01 'p' 'S' 00000001 'a' 01 'p' 'V' 01 'n' 's' FFFE 01 'm' 'V'"
       "05 'PLAIN' 00000004 00 'a' 00 'b' 05 'en_US'");
   takes_only_the_whole(payload, decode_start_ok);
   const auto start_ok = decode_start_ok(payload);
