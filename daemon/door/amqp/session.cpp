@@ -28,8 +28,14 @@ constexpr uint64_t tick_ms_max = 5000;
 
 }  // namespace
 
-Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::function<void(uint64_t id)> ended)
-    : shared_(shared), id_(id), tcp_(accepted.tcp), peer_(std::move(accepted.peer)), ended_(std::move(ended)), fd_(accepted.fd) {
+Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal, std::function<void(uint64_t id)> ended)
+    : shared_(shared),
+      id_(id),
+      tcp_(accepted.tcp),
+      peer_(std::move(accepted.peer)),
+      refusal_(std::move(refusal)),
+      ended_(std::move(ended)),
+      fd_(accepted.fd) {
   uv_loop_init(&loop_);
   core_ = std::make_unique<SessionCore>(shared_, &loop_, id_);
   auto mailbox = Mailbox::open(&loop_);
@@ -125,6 +131,13 @@ void Session::greet() {
     return;
   }
   core_->client->consume(sizeof protocol_header);
+  if (!refusal_.empty()) {
+    put_close(core_->client->outbox().tail(), method::connection_close, 0, {530, refusal_, 0, 0});
+    wait_for_client_end();
+    stage_ = Stage::ending;
+    end_reason_ = refusal_;
+    return;
+  }
   stage_ = Stage::connecting;
   connector_ = std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
                                            [this](Result<Connected> result) { connected(std::move(result)); });

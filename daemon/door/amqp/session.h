@@ -21,11 +21,12 @@
 
 namespace bellhop {
 
-class Session : private LinkOwner {
+class Session : public LinkOwner {
  public:
-  // Main thread. Takes the descriptor and starts the session's thread. `shared` outlives the session. `ended` is called once, from the
-  // session's thread, as its last act: the session is then to be destroyed (which joins).
-  Session(Shared& shared, Accepted accepted, uint64_t id, std::function<void(uint64_t id)> ended);
+  // Main thread. Takes the descriptor and starts the session's thread. `shared` outlives the session. `refusal`, when not empty, is what the
+  // client is told instead of being served. `ended` is called once, from the session's thread, as its last act: the session is then to be
+  // destroyed (which joins).
+  Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal, std::function<void(uint64_t id)> ended);
   ~Session();
 
   // Any thread. Ends once nothing is unsettled.
@@ -77,7 +78,7 @@ class Session : private LinkOwner {
   Shared& shared_;
   const uint64_t id_;
   const config::TcpListen* tcp_;
-  const std::string peer_;
+  const std::string peer_, refusal_;
   std::string broker_name_;
   std::function<void(uint64_t)> ended_;
   uv_loop_t loop_{};

@@ -1,0 +1,119 @@
+#include "daemon/cli/run.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "config/load.h"
+#include "daemon/broker/control.h"
+#include "daemon/door/listener.h"
+#include "daemon/door/sessions.h"
+#include "daemon/ops/log.h"
+#include "daemon/ops/signals.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr uint64_t last_wait_ms = 8000;  // after drain_timeout: for the sessions' last closes
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// The main loop's parts, wired; destroyed in reverse order.
+class Daemon {
+ public:
+  explicit Daemon(std::shared_ptr<const config::Config> config) { shared_.config = std::move(config); }
+
+  int run() {
+    const config::Config& config = *shared_.config;
+    shared_.host = host_name();
+    shared_.routing = std::make_unique<config::RoutingTable>(shared_.config);
+    shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
+    auto stores = Stores::open(config);
+    if (!stores) return fail(stores.error());
+    shared_.stores = std::move(stores.value());
+    uv_loop_init(&loop_);
+    auto mailbox = Mailbox::open(&loop_);
+    if (!mailbox) return fail(mailbox.error());
+    mailbox_ = mailbox.value();
+    sessions_ = std::make_unique<Sessions>(shared_, mailbox_);
+    auto listener = Listener::open(&loop_, config.listen, [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
+    if (!listener) return fail(listener.error());
+    listener_ = std::move(listener.value());
+    auto signals = Signals::watch(&loop_, [this] { drain(); }, [] { stop_now(); });
+    if (!signals) return fail(signals.error());
+    signals_ = std::move(signals.value());
+    control_ = std::make_unique<Control>(shared_.config);
+    for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
+    uv_timer_init(&loop_, &timer_);
+    timer_.data = this;
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    spdlog::info("stopped");
+    return 0;
+  }
+
+ private:
+  int fail(const std::string& why) {
+    spdlog::error("cannot start: {}", why);
+    return 1;
+  }
+
+  void drain() {
+    spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(), shared_.config->limits.drain_timeout_ms);
+    listener_->close();
+    control_->stop();
+    uv_timer_start(&timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->drain_over(); },
+                   shared_.config->limits.drain_timeout_ms, 0);
+    sessions_->drain([this] { finish(); });
+  }
+
+  void drain_over() {
+    spdlog::warn("drain_timeout is over sessions={}", sessions_->size());
+    sessions_->stop_all("bellhop is shutting down");
+    uv_timer_start(&timer_, [](uv_timer_t*) { stop_now(); }, last_wait_ms, 0);
+  }
+
+  void finish() {
+    uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+    signals_->close();
+    mailbox_->close();
+  }
+
+  // Threads may hang in a dead mount: nothing is waited for.
+  [[noreturn]] static void stop_now() {
+    spdlog::warn("stopped at once");
+    spdlog::default_logger()->flush();
+    _exit(1);
+  }
+
+  Shared shared_;
+  uv_loop_t loop_{};
+  uv_timer_t timer_{};
+  std::shared_ptr<Mailbox> mailbox_;
+  std::unique_ptr<Sessions> sessions_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Signals> signals_;
+  std::unique_ptr<Control> control_;
+};
+
+}  // namespace
+
+int run(const std::string& config_file) {
+  config::Loaded loaded = config::load_file(config_file);
+  if (!loaded.errors.empty()) {
+    for (const std::string& error : loaded.errors) std::cerr << error << '\n';
+    return 2;
+  }
+  auto config = std::make_shared<const config::Config>(std::move(loaded.config));
+  set_up_log(*config);
+  ignore_sigpipe();
+  spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
+  Daemon daemon(config);
+  return daemon.run();
+}
+
+}  // namespace bellhop

@@ -1,0 +1,61 @@
+#include "daemon/door/sessions.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+namespace bellhop {
+
+namespace {
+constexpr size_t refusals_at_once_max = 64;  // beyond, a socket is just closed
+}
+
+void Sessions::accept(Accepted accepted) {
+  const config::Limits& limits = shared_.config->limits;
+  std::string refusal;
+  if (served_ >= limits.sessions) {
+    refusal = "NOT_ALLOWED - bellhop's limits.sessions (" + std::to_string(limits.sessions) + ") is reached";
+  } else if (accepted.tcp != nullptr && served_tcp_ >= limits.tcp_sessions) {
+    refusal = "NOT_ALLOWED - bellhop's limits.tcp_sessions (" + std::to_string(limits.tcp_sessions) + ") is reached";
+  }
+  if (!refusal.empty()) {
+    spdlog::warn("connection refused peer=\"{}\" reason=\"{}\"", accepted.peer, refusal);
+    if (sessions_.size() - served_ >= refusals_at_once_max) {
+      close(accepted.fd);
+      return;
+    }
+  } else {
+    served_++;
+    if (accepted.tcp != nullptr) served_tcp_++;
+  }
+  uint64_t id = ++ids_;
+  is_served_[id] = refusal.empty();
+  sessions_[id] = std::make_unique<Session>(shared_, std::move(accepted), id, std::move(refusal),
+                                            [this, mailbox = mailbox_](uint64_t ended_id) { mailbox->post([this, ended_id] { ended(ended_id); }); });
+}
+
+void Sessions::ended(uint64_t id) {
+  auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  if (is_served_[id]) {
+    served_--;
+    if (found->second->is_tcp()) served_tcp_--;
+  }
+  is_served_.erase(id);
+  sessions_.erase(found);
+  if (sessions_.empty() && drained_) drained_();
+}
+
+void Sessions::drain(std::function<void()> done) {
+  if (sessions_.empty()) {
+    done();
+    return;
+  }
+  drained_ = std::move(done);
+  for (auto& [id, session] : sessions_) session->drain();
+}
+
+void Sessions::stop_all(const std::string& why) {
+  for (auto& [id, session] : sessions_) session->stop(why);
+}
+
+}  // namespace bellhop

@@ -1,0 +1,37 @@
+// Sessions: all of them, and their limits. Main thread; what a session's thread says (it ended) comes through a mailbox.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "daemon/door/amqp/session.h"
+
+namespace bellhop {
+
+class Sessions {
+ public:
+  // `mailbox` is the main loop's.
+  Sessions(Shared& shared, std::shared_ptr<Mailbox> mailbox) : shared_(shared), mailbox_(std::move(mailbox)) {}
+
+  // Takes the descriptor. Past limits.sessions or limits.tcp_sessions the client is told so (530) and not served.
+  void accept(Accepted accepted);
+  // Every session ends once nothing of it is unsettled; `done` is called when all have.
+  void drain(std::function<void()> done);
+  // Every session ends now.
+  void stop_all(const std::string& why);
+  size_t size() const { return sessions_.size(); }
+
+ private:
+  void ended(uint64_t id);
+
+  Shared& shared_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::unordered_map<uint64_t, std::unique_ptr<Session>> sessions_;
+  size_t served_ = 0, served_tcp_ = 0;
+  std::unordered_map<uint64_t, bool> is_served_;  // by id: not one that is only being refused
+  uint64_t ids_ = 0;
+  std::function<void()> drained_;
+};
+
+}  // namespace bellhop
