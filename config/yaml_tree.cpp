@@ -24,8 +24,9 @@ class Copier {
   bool copy(const YAML::Node& from, YamlNode& to, int depth) {
     to.place = place_of(from.Mark());
     if (depth > depth_max || ++nodes_ > nodes_max) {
-      return refuse(to.place, "nested too deep or too large, allowed: " + std::to_string(depth_max) + " levels and " +
-                                  std::to_string(nodes_max) + " values, aliases counted as what they stand for");
+      return refuse(to.place, "nested too deep or too large, allowed: " + std::to_string(depth_max) +
+                                  " levels and " + std::to_string(nodes_max) +
+                                  " values, aliases counted as what they stand for");
     }
     switch (from.Type()) {
       case YAML::NodeType::Undefined:
@@ -47,7 +48,8 @@ class Copier {
         to.kind = YamlNode::Kind::mapping;
         for (const auto& entry : from) {
           const Place place = place_of(entry.first.Mark());
-          if (!entry.first.IsScalar()) return refuse(place, "a key that is no text, allowed: plain or quoted text");
+          if (!entry.first.IsScalar())
+            return refuse(place, "a key that is no text, allowed: plain or quoted text");
           to.entries.push_back({entry.first.Scalar(), place, {}});
           if (!copy(entry.second, to.entries.back().value, depth + 1)) return false;
         }
@@ -82,10 +84,12 @@ bool parse_yaml(std::string_view text, YamlNode& root, Problems& problems) {
     }
     return Copier(problems).copy(documents.front(), root, 0);
   } catch (const YAML::Exception& exception) {
-    // What follows a colon is text of the file (`password: *secret` is an alias to yaml-cpp), so it is left out.
+    // What follows a colon is text of the file (`password: *secret` is an alias to yaml-cpp), so it is left
+    // out.
     const std::string reason = exception.msg.substr(0, exception.msg.find(':'));
-    problems.add(place_of(exception.mark), yaml_key,
-                 "not valid YAML (" + reason + "), allowed: YAML 1.2; text with special characters needs quotes");
+    problems.add(
+        place_of(exception.mark), yaml_key,
+        "not valid YAML (" + reason + "), allowed: YAML 1.2; text with special characters needs quotes");
     return false;
   } catch (const std::exception&) {
     problems.add({}, yaml_key, "not valid YAML, allowed: YAML 1.2");
