@@ -72,7 +72,10 @@ class Copier {
 
 bool parse_yaml(std::string_view text, YamlNode& root, Problems& problems) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    // A document's end marker: without it yaml-cpp takes a quote that is never closed for one that ends with
+    // the file, and everything in between for text.
+    const std::string terminated = std::string(text) + (text.ends_with('\n') ? "...\n" : "\n...\n");
+    const std::vector<YAML::Node> documents = YAML::LoadAll(terminated);
     if (documents.size() > 1) {
       problems.add(place_of(documents[1].Mark()), yaml_key, "a second document, allowed: one");
       return false;
@@ -86,7 +89,8 @@ bool parse_yaml(std::string_view text, YamlNode& root, Problems& problems) {
   } catch (const YAML::Exception& exception) {
     // What follows a colon is text of the file (`password: *secret` is an alias to yaml-cpp), so it is left
     // out.
-    const std::string reason = exception.msg.substr(0, exception.msg.find(':'));
+    std::string reason = exception.msg.substr(0, exception.msg.find(':'));
+    if (reason == "illegal document indicator in scalar") reason = "a quote is not closed";
     problems.add(
         place_of(exception.mark), yaml_key,
         "not valid YAML (" + reason + "), allowed: YAML 1.2; text with special characters needs quotes");

@@ -213,7 +213,7 @@ TEST_CASE("listen: one of unix and tcp an entry", "[config]") {
   CHECK(errors_after_broker(
             "listen: [{ unix: /a }, { unix: /a }, { tcp: \"[::1]:5\" }, { tcp: \"[::1]:5\" }]") ==
         Lines{"f:2:32: listen[1].unix: is listened on twice, allowed: once",
-              "f:2:67: listen[3].tcp: is listened on twice, allowed: once"});
+              "f:2:65: listen[3].tcp: is listened on twice, allowed: once"});
 }
 
 TEST_CASE("listen: Unix sockets", "[config]") {
@@ -396,16 +396,16 @@ routes:
   - { name: e, slip: { pipeline: p, itinerary: [{ exchange: e }] } }
   - { name: f, slip: { pipeline: q } }
   - { name: g, slip: p }
-)") == Lines{"f:4:18: routes[0].to: is empty, allowed: exchange, routing_key or both",
-             "f:5:30: routes[1].to.exchange: 'bellhop.next' exists only in bellhop, allowed: an exchange of "
+)") == Lines{"f:4:20: routes[0].to: is empty, allowed: exchange, routing_key or both",
+             "f:5:32: routes[1].to.exchange: 'bellhop.next' exists only in bellhop, allowed: an exchange of "
              "the broker",
-             "f:6:18: routes[2].to: stands beside slip, which sends the message to its own first step, "
+             "f:6:20: routes[2].to: stands beside slip, which sends the message to its own first step, "
              "allowed: one of the "
              "two",
-             "f:7:20: routes[3].slip: has neither pipeline nor itinerary, allowed: one of the two",
-             "f:8:20: routes[4].slip: has both pipeline and itinerary, allowed: one of the two",
-             "f:9:32: routes[5].slip.pipeline: 'q' is no configured pipeline, allowed: p",
-             "f:10:20: routes[6].slip: is a single value, allowed: a mapping"});
+             "f:7:22: routes[3].slip: has neither pipeline nor itinerary, allowed: one of the two",
+             "f:8:22: routes[4].slip: has both pipeline and itinerary, allowed: one of the two",
+             "f:9:34: routes[5].slip.pipeline: 'q' is no configured pipeline, allowed: p",
+             "f:10:22: routes[6].slip: is a single value, allowed: a mapping"});
   CHECK(errors_after_broker("routes: [{ name: a, slip: { pipeline: q } }]") ==
         Lines{"f:2:39: routes[0].slip.pipeline: 'q' is no configured pipeline, allowed: a pipeline of "
               "`pipelines`, which "
@@ -416,15 +416,15 @@ TEST_CASE("routes: itineraries", "[config]") {
   CHECK(errors_after_broker(R"(routes:
   - { name: a, slip: { itinerary: [] } }
   - { name: b, slip: { itinerary: [{ routing_key: k }, { exchange: "" }, x, { exchange: e, key: k }] } }
-)") == Lines{"f:3:33: routes[0].slip.itinerary: an itinerary needs at least one stop",
-             "f:4:34: routes[1].slip.itinerary[0].exchange: is missing, allowed: an exchange's name; the "
+)") == Lines{"f:3:35: routes[0].slip.itinerary: an itinerary needs at least one stop",
+             "f:4:36: routes[1].slip.itinerary[0].exchange: is missing, allowed: an exchange's name; the "
              "default exchange "
              "is \"\"",
-             "f:4:54: routes[1].slip.itinerary[1].routing_key: is missing, allowed: a queue's name, which is "
+             "f:4:56: routes[1].slip.itinerary[1].routing_key: is missing, allowed: a queue's name, which is "
              "what the "
              "default exchange sends by",
-             "f:4:72: routes[1].slip.itinerary[2]: is a single value, allowed: a mapping",
-             "f:4:90: routes[1].slip.itinerary[3].key: unknown key, allowed: exchange, routing_key, name"});
+             "f:4:74: routes[1].slip.itinerary[2]: is a single value, allowed: a mapping",
+             "f:4:92: routes[1].slip.itinerary[3].key: unknown key, allowed: exchange, routing_key, name"});
   std::string long_names = "routes: [{ name: a, slip: { itinerary: [";
   for (int i = 0; i < 64; ++i)
     long_names += std::string(i ? ", " : "") + "{ exchange: e, name: " + std::string(600, 'n') + " }";

@@ -9,7 +9,8 @@ namespace {
 std::vector<std::string> problems_of(const std::string& yaml) {
   Problems problems;
   YamlNode root;
-  CHECK(parse_yaml(yaml, root, problems) == problems.empty());
+  const bool parsed = parse_yaml(yaml, root, problems);
+  CHECK(parsed == problems.empty());
   return problems.lines("f");
 }
 
@@ -50,7 +51,12 @@ TEST_CASE("text that is not YAML is one problem at its place", "[config]") {
   CHECK(problems_of("a: [1, 2\nb: 3\n") ==
         std::vector<std::string>{"f:2:2: yaml: not valid YAML (end of sequence flow not found" + allowed});
   CHECK(problems_of("a: 1\n\tb: 2\n").size() == 1);
-  CHECK(problems_of("a: \"x\n").size() == 1);
+  for (const char* yaml : {"a: \"x", "a: \"x\n", "a: 'x\n"}) {
+    INFO(yaml);
+    const std::vector<std::string> found = problems_of(yaml);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].find("yaml: not valid YAML (a quote is not closed" + allowed) != std::string::npos);
+  }
   CHECK(problems_of("a: 1\n---\nb: 2\n") ==
         std::vector<std::string>{"f:3:1: yaml: a second document, allowed: one"});
   CHECK(problems_of("{[a]: 1}") ==
