@@ -191,11 +191,18 @@ void print_routes(const config::Config& config, Report& report) {
   report.line("  " + describe(config.stamp));
 }
 
+// Declaring is bellhop's own business with the broker, so it needs credentials of its own.
+const char* describe_declare(const config::Pipeline& pipeline, const config::Broker& broker) {
+  if (!pipeline.declare) return "; not declared";
+  return broker.has_credentials() ? "; declared at the broker"
+                                  : "; not declared, because the file has no credentials for the broker";
+}
+
 void print_slips(const config::Config& config, Report& report) {
   for (const config::Pipeline& pipeline : config.pipelines) {
     report.section("pipeline");
     report.line(quoted(pipeline.name) + ": " + config::listed(pipeline.steps) +
-                (pipeline.declare ? "; declared at the broker" : "; not declared"));
+                describe_declare(pipeline, config.broker));
   }
   report.section("slip");
   report.line(config.slip_allowed_exchanges.empty()

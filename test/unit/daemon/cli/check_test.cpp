@@ -123,6 +123,15 @@ TEST_CASE("check says that without a store nothing is offloaded, and whose crede
         std::string::npos);
 }
 
+TEST_CASE("check says when a pipeline cannot be declared", "[cli]") {
+  const Checked result = checked(
+      "broker: { url: amqp://localhost }\npipelines: { p: { steps: [a], declare: true }, q: { steps: [b] } "
+      "}\n");
+  CHECK(result.out.find("'p': a; not declared, because the file has no credentials for the broker\n") !=
+        std::string::npos);
+  CHECK(result.out.find("'q': b; not declared\n") != std::string::npos);
+}
+
 TEST_CASE("check prints every error and nothing else", "[cli]") {
   const Checked result =
       checked("broker: { url: \"amqps://app:hunter2@x\" }\nlog: { level: loud }\nadmin: {}\n");
