@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::string_view scheme = "amqp://";
 
-Error problem(const std::string& what) { return Error{what + ", allowed: " + broker_url_form}; }
+Error problem(const std::string& what) {
+  return Error{what + ", allowed: " + broker_url_form};
+}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -39,8 +41,8 @@ std::string percent_encode(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-                       c == '.' || c == '_' || c == '~';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       out += c;
     } else {
@@ -71,7 +73,8 @@ Result<void> read_vhost(std::string_view path, BrokerUrl& url) {
     return problem("has more than one / after the host (a / in a virtual host's name is written %2F)");
   // Most likely the end of a password that has a / in it: as a vhost it would be shown in logs.
   if (path.find('@') != std::string_view::npos)
-    return problem("has an @ after the host (in a user, password or vhost, @ is written %40 and / is written %2F)");
+    return problem(
+        "has an @ after the host (in a user, password or vhost, @ is written %40 and / is written %2F)");
   const Result<std::string> vhost = percent_decode(path);
   if (!vhost) return Error{vhost.error()};
   if (vhost.value().size() > 255) return problem("has a virtual host of more than 255 bytes");
@@ -89,7 +92,8 @@ Result<BrokerUrl> parse_broker_url(std::string_view text) {
   if (text.find_first_of("?#") != std::string_view::npos)
     return problem("has a ? or # in it (in a user, password or vhost they are written %3F and %23)");
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f) return problem("has a blank or control character in it");
+    if (static_cast<unsigned char>(c) <= 0x20 || c == 0x7f)
+      return problem("has a blank or control character in it");
   }
 
   BrokerUrl url;

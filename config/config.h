@@ -1,5 +1,6 @@
-// One bellhop's whole configuration as plain values. The loader (config/load.h) fills it with every default in place and
-// every rule checked, so that nothing behind it has to ask again. Immutable once loaded; shared as shared_ptr<const Config>.
+// One bellhop's whole configuration as plain values. The loader (config/load.h) fills it with every default
+// in place and every rule checked, so that nothing behind it has to ask again. Immutable once loaded; shared
+// as shared_ptr<const Config>.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace bellhop::config {
 struct UnixListen {
   std::string path = "/run/bellhop/bellhop.sock";
   uint32_t mode = 0660;
-  std::string group;                    // empty: unchanged
+  std::string group;                             // empty: unchanged
   std::vector<uint32_t> allow_uids, allow_gids;  // both empty: everybody whom the mode lets in
 };
 struct TcpListen {
@@ -30,21 +31,28 @@ struct BrokerUrl {
   std::string host;
   uint16_t port = 5672;
   std::string username, password;  // empty: not in the URL
-  std::optional<std::string> vhost;  // set when the URL has a path after the host: that is what every client gets
-  std::string shown;               // for logs, without the password
+  std::optional<std::string>
+      vhost;          // set when the URL has a path after the host: that is what every client gets
+  std::string shown;  // for logs, without the password
 };
 struct Broker {
   std::vector<BrokerUrl> urls;
-  std::string username, password;  // both empty: each client's own credentials are passed on
+  std::string username, password;   // both empty: each client's own credentials are passed on
   std::vector<std::string> vhosts;  // empty: any
   std::map<std::string, std::string> vhost_map;
   uint32_t heartbeat_ms = 30000;
   uint32_t connect_timeout_ms = 8000;
   // Either all URLs have a user and password, or none has.
-  bool has_credentials() const { return !username.empty() || (!urls.empty() && !urls.front().username.empty()); }
+  bool has_credentials() const {
+    return !username.empty() || (!urls.empty() && !urls.front().username.empty());
+  }
   // Whom bellhop logs in as at `url`. Precondition: has_credentials().
-  const std::string& username_for(const BrokerUrl& url) const { return url.username.empty() ? username : url.username; }
-  const std::string& password_for(const BrokerUrl& url) const { return url.username.empty() ? password : url.password; }
+  const std::string& username_for(const BrokerUrl& url) const {
+    return url.username.empty() ? username : url.username;
+  }
+  const std::string& password_for(const BrokerUrl& url) const {
+    return url.username.empty() ? password : url.password;
+  }
 };
 
 struct FilesystemStore {
@@ -94,7 +102,7 @@ struct Route {
   std::vector<ItineraryStop> slip_itinerary;  // empty: none
   ClaimCheck claim_check;                     // with the file's own claim_check for what the route leaves out
   std::vector<std::pair<std::string, std::string>> headers;
-  Stamp stamp;                                // likewise
+  Stamp stamp;  // likewise
 };
 
 struct Limits {

@@ -37,12 +37,13 @@ Result<std::string> value_of(std::string_view inner) {
   if (inner.starts_with("file:")) return content_of(std::string(inner.substr(5)));
   const size_t separator = inner.find(":-");
   const std::string name(inner.substr(0, separator));
-  if (!is_variable_name(name)) return Error{std::string("has ${...} with no variable's name in it, ") + forms};
+  if (!is_variable_name(name))
+    return Error{std::string("has ${...} with no variable's name in it, ") + forms};
   const char* const value = std::getenv(name.c_str());
   if (separator == std::string_view::npos) {
     if (value == nullptr)
-      return Error{"environment variable " + name + " is not set, allowed: a set one, or a default as in ${" + name +
-                   ":-default}"};
+      return Error{"environment variable " + name + " is not set, allowed: a set one, or a default as in ${" +
+                   name + ":-default}"};
     return std::string(value);
   }
   const std::string_view fallback = inner.substr(separator + 2);
@@ -60,7 +61,8 @@ Result<std::string> expand(std::string_view text) {
     out += text.substr(0, begin);
     if (begin == std::string_view::npos) return out;
     const size_t end = text.find('}', begin);
-    if (end == std::string_view::npos) return Error{"has ${ without its }, allowed: ${NAME}, ${NAME:-default}, ${file:/path}"};
+    if (end == std::string_view::npos)
+      return Error{"has ${ without its }, allowed: ${NAME}, ${NAME:-default}, ${file:/path}"};
     Result<std::string> value = value_of(text.substr(begin + 2, end - begin - 2));
     if (!value) return value;
     out += value.value();

@@ -1,5 +1,5 @@
-// ${NAME}, ${NAME:-default} and ${file:/path} in a scalar value. Done after YAML was parsed, so that a password may have any
-// character in it.
+// ${NAME}, ${NAME:-default} and ${file:/path} in a scalar value. Done after YAML was parsed, so that a
+// password may have any character in it.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace bellhop::config {
 // - ${NAME}: the environment's value, an error when the variable is not set.
 // - ${NAME:-default}: the default when the variable is not set or empty. It ends at the first `}`.
 // - ${file:/path}: the file's content without one newline at its end, an error when it cannot be read.
-// A `$` before anything but `{` is a dollar sign. The result is not expanded again. Errors name the variable or the file, never
-// a value.
+// A `$` before anything but `{` is a dollar sign. The result is not expanded again. Errors name the variable
+// or the file, never a value.
 Result<std::string> expand(std::string_view text);
 
 }  // namespace bellhop::config

@@ -11,8 +11,8 @@ namespace {
 
 bool is_host_name(std::string_view host) {
   for (const char c : host) {
-    const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                         c == '.' || c == '_';
+    const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                         c == '-' || c == '.' || c == '_';
     if (!allowed) return false;
   }
   return !host.empty() && host.size() <= 253;
@@ -40,13 +40,15 @@ Result<HostPort> parse_host_port(std::string_view text) {
     const size_t colon = text.find(':');
     out.host = text.substr(0, colon);
     rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
-    if (rest.find(':', 1) != std::string_view::npos) return Error{"has more than one colon, an IPv6 address stands in brackets as in [::1]"};
+    if (rest.find(':', 1) != std::string_view::npos)
+      return Error{"has more than one colon, an IPv6 address stands in brackets as in [::1]"};
     if (out.host.empty()) return Error{"has no host"};
     if (!is_host_name(out.host)) return Error{"has a host with characters that no host has"};
   }
   if (rest.empty()) return out;
   const Result<uint64_t> port = parse_integer(rest.substr(1));
-  if (rest.front() != ':' || !port || port.value() > 65535) return Error{"has a port that is not a number up to 65535"};
+  if (rest.front() != ':' || !port || port.value() > 65535)
+    return Error{"has a port that is not a number up to 65535"};
   out.port = static_cast<uint16_t>(port.value());
   return out;
 }

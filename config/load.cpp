@@ -14,8 +14,8 @@ void load_root(const YamlNode& tree, Config& config, Problems& problems) {
   Section root(Value(tree, Place{}, "", problems));
   if (!root.ok()) return;
   // In the sample's order, which is how an error lists them.
-  for (const char* key : {"service", "listen", "broker", "stores", "claim_check", "stamp", "pipelines", "routes",
-                          "slip", "consume", "limits", "log"})
+  for (const char* key : {"service", "listen", "broker", "stores", "claim_check", "stamp", "pipelines",
+                          "routes", "slip", "consume", "limits", "log"})
     root.known(key);
   load_service(root, config);
   load_broker(root, config);

@@ -10,8 +10,9 @@
 namespace bellhop::config {
 
 struct Loaded {
-  Config config;                    // meaningful when errors is empty
-  std::vector<std::string> errors;  // `file:line:column: key: what is wrong, what is allowed`, in the file's order
+  Config config;  // meaningful when errors is empty
+  std::vector<std::string>
+      errors;  // `file:line:column: key: what is wrong, what is allowed`, in the file's order
 };
 
 Loaded load_file(const std::string& path);

@@ -9,7 +9,9 @@ namespace {
 
 void load_urls(Section& section, Broker& broker) {
   const auto value = section.find("url");
-  if (!value) return section.missing("url", std::string("is missing, allowed: ") + broker_url_form + " or a list of them");
+  if (!value)
+    return section.missing("url",
+                           std::string("is missing, allowed: ") + broker_url_form + " or a list of them");
   std::vector<Value> urls{*value};
   if (value->is_sequence()) {
     urls = *value->sequence("URLs");
@@ -67,7 +69,8 @@ bool check_vhost(const Value& value, const std::string& vhost) {
 void load_vhosts(Section& section, Broker& broker) {
   if (const auto value = section.find("vhosts")) {
     const auto items = value->sequence("virtual hosts");
-    if (items && items->empty()) value->error("is an empty list, allowed: at least one virtual host; without the key, any");
+    if (items && items->empty())
+      value->error("is an empty list, allowed: at least one virtual host; without the key, any");
     for (const Value& item : items.value_or(std::vector<Value>{})) {
       const auto vhost = item.text();
       if (vhost && check_vhost(item, *vhost)) broker.vhosts.push_back(*vhost);
@@ -75,8 +78,11 @@ void load_vhosts(Section& section, Broker& broker) {
   }
   if (const auto value = section.find("vhost_map")) {
     const bool in_url = !broker.urls.empty() && broker.urls.front().vhost.has_value();
-    if (in_url) value->error("stands beside a virtual host in broker.url, which every client gets, allowed: one of the two");
-    const auto entries = value->named("virtual hosts: what the client asks for and what the broker is asked for");
+    if (in_url)
+      value->error(
+          "stands beside a virtual host in broker.url, which every client gets, allowed: one of the two");
+    const auto entries =
+        value->named("virtual hosts: what the client asks for and what the broker is asked for");
     if (!entries) return;
     for (const auto& [asked, item] : *entries) {
       const auto vhost = item.text();
@@ -89,7 +95,9 @@ void load_vhosts(Section& section, Broker& broker) {
 
 void load_broker(Section& root, Config& config) {
   const auto value = root.find("broker");
-  if (!value) return root.missing("broker.url", std::string("is missing, allowed: ") + broker_url_form + " or a list of them");
+  if (!value)
+    return root.missing("broker.url",
+                        std::string("is missing, allowed: ") + broker_url_form + " or a list of them");
   Section section(*value);
   if (!section.ok()) return;
   Broker& broker = config.broker;

@@ -19,7 +19,9 @@ std::vector<uint32_t> read_ids(Section& section, const std::string& key) {
   if (!value) return ids;
   const auto items = value->sequence("numeric ids");
   // An empty list would read as "nobody" to one and as "everybody" to another.
-  if (items && items->empty()) value->error("is an empty list, allowed: at least one id; without the key, everybody whom the mode lets in");
+  if (items && items->empty())
+    value->error(
+        "is an empty list, allowed: at least one id; without the key, everybody whom the mode lets in");
   for (const Value& item : items.value_or(std::vector<Value>{})) {
     if (const auto id = item.integer(0, 4294967294)) ids.push_back(static_cast<uint32_t>(*id));
   }
@@ -33,7 +35,8 @@ UnixListen read_unix(Section& section, const Value& path) {
       path.error("is empty, allowed: a path");
     } else if (text->size() > unix_path_bytes_max) {
       path.error("has " + std::to_string(text->size()) + " bytes, allowed: at most " +
-                 std::to_string(unix_path_bytes_max) + ", which is all that the kernel takes for a socket's path");
+                 std::to_string(unix_path_bytes_max) +
+                 ", which is all that the kernel takes for a socket's path");
     } else {
       out.path = std::move(*text);
     }
@@ -66,7 +69,8 @@ TcpListen read_tcp(Section& section, const Value& address, const Broker& broker)
   if (const auto text = address.text()) {
     const Result<HostPort> parsed = parse_host_port(*text);
     if (!parsed || !parsed.value().port) {
-      address.error_with_value((parsed ? "has no port" : parsed.error()) + ", allowed: host:port, as in 127.0.0.1:5673 or [::1]:5673");
+      address.error_with_value((parsed ? "has no port" : parsed.error()) +
+                               ", allowed: host:port, as in 127.0.0.1:5673 or [::1]:5673");
     } else {
       out.host = parsed.value().host;
       out.port = *parsed.value().port;
@@ -81,10 +85,14 @@ TcpListen read_tcp(Section& section, const Value& address, const Broker& broker)
 
   if (users && out.anonymous) anonymous->error("stands beside users, allowed: one of the two");
   if (address_read && !is_loopback(out.host) && !users) {
-    address.error_with_value("can be reached from other hosts, allowed: a loopback address (127.0.0.1, [::1], localhost), or `users` with it");
+    address.error_with_value(
+        "can be reached from other hosts, allowed: a loopback address (127.0.0.1, [::1], localhost), or "
+        "`users` with it");
   } else if (broker.has_credentials() && !users && !out.anonymous) {
     // Otherwise everybody who reaches the port would be the broker's user.
-    address.error("lets everybody in as the broker's user, because the configuration has the broker's credentials, allowed: `users` or `anonymous: true` with it");
+    address.error(
+        "lets everybody in as the broker's user, because the configuration has the broker's credentials, "
+        "allowed: `users` or `anonymous: true` with it");
   }
   return out;
 }
@@ -99,7 +107,9 @@ void load_listen(Section& root, Config& config) {
   }
   const auto items = value->sequence("`unix: path` and `tcp: host:port` entries");
   if (!items) return;
-  if (items->empty()) value->error("is an empty list, allowed: at least one entry; without the key, unix: /run/bellhop/bellhop.sock");
+  if (items->empty())
+    value->error(
+        "is an empty list, allowed: at least one entry; without the key, unix: /run/bellhop/bellhop.sock");
   std::set<std::string> seen;
   for (const Value& item : *items) {
     Section section(item);
@@ -107,8 +117,10 @@ void load_listen(Section& root, Config& config) {
     const auto path = section.find("unix");
     const auto address = section.find("tcp");
     if (path.has_value() == address.has_value()) {
-      item.error(path ? "has both unix and tcp, allowed: one of the two, a list entry each" : "has neither unix nor tcp, allowed: one of the two");
-      for (const char* key : {"mode", "group", "allow_uids", "allow_gids", "users", "anonymous"}) section.known(key);
+      item.error(path ? "has both unix and tcp, allowed: one of the two, a list entry each"
+                      : "has neither unix nor tcp, allowed: one of the two");
+      for (const char* key : {"mode", "group", "allow_uids", "allow_gids", "users", "anonymous"})
+        section.known(key);
       section.finish();
       continue;
     }
@@ -117,7 +129,8 @@ void load_listen(Section& root, Config& config) {
     if (path) {
       own.known("unix");
       UnixListen unix_listen = read_unix(own, *path);
-      if (!seen.insert("unix " + unix_listen.path).second && path->text()) path->error("is listened on twice, allowed: once");
+      if (!seen.insert("unix " + unix_listen.path).second && path->text())
+        path->error("is listened on twice, allowed: once");
       config.listen.emplace_back(std::move(unix_listen));
     } else {
       own.known("tcp");

@@ -1,4 +1,5 @@
-// pipelines: named sequences of steps (wire-contract section 4). Pipeline P is exchange P; step s is queue P.s.
+// pipelines: named sequences of steps (wire-contract section 4). Pipeline P is exchange P; step s is queue
+// P.s.
 #include <set>
 
 #include "config/load_sections.h"
@@ -13,7 +14,8 @@ namespace {
 bool check_queue_name(const Value& value, const std::string& pipeline, const std::string& step) {
   const std::string queue = pipeline + "." + step;
   if (queue.size() <= short_string_bytes_max) return true;
-  value.error("makes a queue's name (pipeline.step) of " + std::to_string(queue.size()) + " bytes, allowed: at most 255");
+  value.error("makes a queue's name (pipeline.step) of " + std::to_string(queue.size()) +
+              " bytes, allowed: at most 255");
   return false;
 }
 
@@ -64,7 +66,9 @@ void load_pipelines(Section& root, Config& config) {
         section.missing("steps", "is missing, allowed: a list of step names");
       section.read("declare", pipeline.declare);
       if (pipeline.declare && name.starts_with("amq."))
-        item.error("declares an exchange whose name starts with amq., which the broker keeps for itself, allowed: another name or declare: false");
+        item.error(
+            "declares an exchange whose name starts with amq., which the broker keeps for itself, allowed: "
+            "another name or declare: false");
       section.finish();
     }
     config.pipelines.push_back(std::move(pipeline));

@@ -14,7 +14,8 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "localhost";
 }
 
-// A client waits for the broker before its handshake begins, so the handshake's limit must leave time for that.
+// A client waits for the broker before its handshake begins, so the handshake's limit must leave time for
+// that.
 void check_timeouts(Section& root, const Config& config) {
   const uint32_t connect_ms = config.broker.connect_timeout_ms;
   const uint32_t handshake_ms = config.limits.handshake_timeout_ms;
@@ -48,7 +49,8 @@ void load_consume(Section& root, Config& config) {
   if (!value) return;
   Section section(*value);
   if (!section.ok()) return;
-  section.read_choice<bool>("undeliverable", config.undeliverable_reject, {{"park", false}, {"reject", true}});
+  section.read_choice<bool>("undeliverable", config.undeliverable_reject,
+                            {{"park", false}, {"reject", true}});
   section.read_time_ms("hold_max", config.hold_max_ms, 0);
   section.finish();
 }

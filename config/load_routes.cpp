@@ -44,7 +44,8 @@ void read_match(const Value& value, Route& route) {
   route.match_exchange = read_exchange(section);
   route.match_routing_key = read_routing_key(section);
   if (const auto headers = section.find("headers")) {
-    for (auto& [name, text] : read_headers(*headers, true)) route.match_headers.emplace(name, std::move(text));
+    for (auto& [name, text] : read_headers(*headers, true))
+      route.match_headers.emplace(name, std::move(text));
   }
   section.finish();
 }
@@ -77,7 +78,8 @@ std::vector<ItineraryStop> read_itinerary(const Value& value) {
     ItineraryStop stop{exchange.value_or(""), read_routing_key(section).value_or(""), ""};
     section.read("name", stop.name);
     if (exchange && exchange->empty() && stop.routing_key.empty() && !section.find("routing_key")) {
-      section.missing("routing_key", "is missing, allowed: a queue's name, which is what the default exchange sends by");
+      section.missing("routing_key",
+                      "is missing, allowed: a queue's name, which is what the default exchange sends by");
       good = false;
     }
     section.finish();
@@ -101,15 +103,17 @@ void read_slip(const Value& value, const Config& config, Route& route) {
   const auto pipeline = section.find("pipeline");
   const auto itinerary = section.find("itinerary");
   if (pipeline.has_value() == itinerary.has_value())
-    value.error(std::string(pipeline ? "has both pipeline and itinerary" : "has neither pipeline nor itinerary") +
-                ", allowed: one of the two");
+    value.error(
+        std::string(pipeline ? "has both pipeline and itinerary" : "has neither pipeline nor itinerary") +
+        ", allowed: one of the two");
   if (pipeline) {
     if (auto name = pipeline->text()) {
       std::vector<std::string> names;
       for (const Pipeline& each : config.pipelines) names.push_back(each.name);
       if (std::find(names.begin(), names.end(), *name) == names.end())
-        pipeline->error_with_value("is no configured pipeline, allowed: " +
-                                   (names.empty() ? "a pipeline of `pipelines`, which has none" : listed(names)));
+        pipeline->error_with_value(
+            "is no configured pipeline, allowed: " +
+            (names.empty() ? "a pipeline of `pipelines`, which has none" : listed(names)));
       route.slip_pipeline = std::move(*name);
     }
   }
@@ -135,8 +139,10 @@ Route read_route(const Value& item, const Config& config) {
   if (to) read_to(*to, route);
   const auto slip = section.find("slip");
   if (slip) read_slip(*slip, config, route);
-  if (to && slip) to->error("stands beside slip, which sends the message to its own first step, allowed: one of the two");
-  if (const auto claim_check = section.find("claim_check")) read_claim_check(*claim_check, config, route.claim_check);
+  if (to && slip)
+    to->error("stands beside slip, which sends the message to its own first step, allowed: one of the two");
+  if (const auto claim_check = section.find("claim_check"))
+    read_claim_check(*claim_check, config, route.claim_check);
   if (const auto headers = section.find("headers")) route.headers = read_headers(*headers, false);
   if (const auto stamp = section.find("stamp")) read_stamp(*stamp, route.stamp);
   section.finish();
@@ -155,7 +161,8 @@ void load_routes(Section& root, Config& config) {
     Route route = read_route(item, config);
     if (!route.name.empty() && !seen.insert(route.name).second) {
       Section section(item);
-      section.find("name")->error(quoted(route.name) + " is the name of an earlier route, allowed: a name that no other route has");
+      section.find("name")->error(
+          quoted(route.name) + " is the name of an earlier route, allowed: a name that no other route has");
     }
     config.routes.push_back(std::move(route));
   }

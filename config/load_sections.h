@@ -1,5 +1,6 @@
-// One function a section of the file. Each reads its key out of the root, reports what is wrong, and fills its part of the
-// Config. The order that load.cpp calls them in matters where a section looks at what an earlier one filled in.
+// One function a section of the file. Each reads its key out of the root, reports what is wrong, and fills
+// its part of the Config. The order that load.cpp calls them in matters where a section looks at what an
+// earlier one filled in.
 #pragma once
 
 #include "config/config.h"
@@ -20,7 +21,8 @@ void load_consume(Section& root, Config& config);
 void load_limits(Section& root, Config& config);  // after broker
 void load_log(Section& root, Config& config);
 
-// `claim_check` and `stamp` of the file and of a route alike: what the section leaves out stays as it is in `out`.
+// `claim_check` and `stamp` of the file and of a route alike: what the section leaves out stays as it is in
+// `out`.
 void read_claim_check(const Value& value, const Config& config, ClaimCheck& out);
 void read_stamp(const Value& value, Stamp& out);
 

@@ -12,8 +12,8 @@ void add_once(std::vector<std::string>& list, const std::string& exchange) {
   if (std::find(list.begin(), list.end(), exchange) == list.end()) list.push_back(exchange);
 }
 
-// The exchanges that the configuration itself names. The default exchange reaches every queue, so it has to be written in
-// slip.allowed_exchanges.
+// The exchanges that the configuration itself names. The default exchange reaches every queue, so it has to
+// be written in slip.allowed_exchanges.
 std::vector<std::string> named_exchanges(const Config& config) {
   std::vector<std::string> out;
   const auto add = [&out](const std::string& exchange) {

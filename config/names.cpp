@@ -48,7 +48,8 @@ bool check_store_name(const Value& value, const std::string& name) {
   bool good = !name.empty() && name.size() <= store_name_bytes_max && is_alnum(name[0]);
   for (const char c : name) good = good && (is_alnum(c) || c == '.' || c == '_' || c == '-');
   if (!good)
-    value.error("is no store's name, allowed: 1 to 128 letters, digits, '.', '_', '-', a letter or digit first");
+    value.error(
+        "is no store's name, allowed: 1 to 128 letters, digits, '.', '_', '-', a letter or digit first");
   return good;
 }
 
@@ -70,8 +71,9 @@ bool check_header_name(const Value& value, const std::string& name, bool only_ma
     return false;
   }
   if (name.starts_with("bellhop-claim-") || (!only_matched && name.starts_with("bellhop-"))) {
-    value.error(std::string("is a header that bellhop writes itself, allowed: names that do not start with ") +
-                (only_matched ? "bellhop-claim-" : "bellhop-"));
+    value.error(
+        std::string("is a header that bellhop writes itself, allowed: names that do not start with ") +
+        (only_matched ? "bellhop-claim-" : "bellhop-"));
     return false;
   }
   if (!only_matched && is_slip_header(name)) {

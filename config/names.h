@@ -1,4 +1,5 @@
-// Which texts are names that AMQP, the wire contract or bellhop itself can carry. Each check reports at the value and returns false.
+// Which texts are names that AMQP, the wire contract or bellhop itself can carry. Each check reports at the
+// value and returns false.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ bool check_name(const Value& value, const std::string& text);
 bool check_store_name(const Value& value, const std::string& name);
 // May be empty: the default exchange. The exchanges that exist only in bellhop are refused.
 bool check_exchange(const Value& value, const std::string& exchange);
-// A header that a route adds or, with `only_matched`, looks at: not empty, at most 255 bytes, none that bellhop writes itself.
+// A header that a route adds or, with `only_matched`, looks at: not empty, at most 255 bytes, none that
+// bellhop writes itself.
 bool check_header_name(const Value& value, const std::string& name, bool only_matched);
 
 }  // namespace bellhop::config

@@ -9,7 +9,9 @@ namespace {
 
 constexpr size_t quoted_bytes_max = 80;
 
-bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_alnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 void append_printable(std::string& out, char c) {
   static constexpr char digits[] = "0123456789abcdef";

@@ -1,4 +1,5 @@
-// What is wrong with a configuration file: collected while it is read, so that an operator sees all of it at once.
+// What is wrong with a configuration file: collected while it is read, so that an operator sees all of it at
+// once.
 #pragma once
 
 #include <string>
@@ -29,8 +30,8 @@ class Problems {
 
 // For a message: in single quotes, unprintable bytes escaped, long text shortened.
 std::string quoted(std::string_view text);
-// A key as it stands in a key path. What follows the first character that no key has is left out: in `{ password:secret }`,
-// a blank forgotten, the key is `password:secret`.
+// A key as it stands in a key path. What follows the first character that no key has is left out: in `{
+// password:secret }`, a blank forgotten, the key is `password:secret`.
 std::string shown_key(std::string_view key);
 // "a, b, c"
 std::string listed(const std::vector<std::string>& names);

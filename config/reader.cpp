@@ -27,7 +27,9 @@ std::string kind_of(const YamlNode& node) {
 std::string range(uint64_t least, uint64_t most, uint64_t unbounded, std::string (*show)(uint64_t)) {
   return most == unbounded ? "at least " + show(least) : show(least) + " to " + show(most);
 }
-std::string show_integer(uint64_t value) { return std::to_string(value); }
+std::string show_integer(uint64_t value) {
+  return std::to_string(value);
+}
 
 std::string join(const std::string& path, const std::string& key) {
   return path.empty() ? shown_key(key) : path + "." + shown_key(key);
@@ -35,7 +37,9 @@ std::string join(const std::string& path, const std::string& key) {
 
 }  // namespace
 
-void Value::error(std::string text) const { problems_->add(place_, path_, std::move(text)); }
+void Value::error(std::string text) const {
+  problems_->add(place_, path_, std::move(text));
+}
 
 void Value::error_with_value(const std::string& text) const {
   const bool expands = node_->text.find("${") != std::string::npos;
@@ -69,8 +73,8 @@ std::optional<uint64_t> Value::integer(uint64_t least, uint64_t most) const {
   if (!text) return {};
   const Result<uint64_t> number = parse_integer(*text);
   if (number && number.value() >= least && number.value() <= most) return number.value();
-  error_with_value(std::string(number ? "is out of range" : "is not a whole number") + ", allowed: " +
-                   range(least, most, std::numeric_limits<uint64_t>::max(), show_integer));
+  error_with_value(std::string(number ? "is out of range" : "is not a whole number") +
+                   ", allowed: " + range(least, most, std::numeric_limits<uint64_t>::max(), show_integer));
   return {};
 }
 
@@ -149,7 +153,9 @@ Section::Section(const Value& value) : value_(value), ok_(value.is_mapping()) {
   if (!ok_) value.error(kind_of(value.node()) + ", allowed: a mapping");
 }
 
-std::string Section::path_of(const std::string& key) const { return join(value_.path(), key); }
+std::string Section::path_of(const std::string& key) const {
+  return join(value_.path(), key);
+}
 
 std::optional<Value> Section::find(const std::string& key) {
   known(key);

@@ -1,5 +1,6 @@
-// Walks a YamlNode tree while a section is loaded: knows each value's key path and place, turns it into a plain type, and
-// reports what is wrong. A read that fails reports once and leaves its target as it was, so that loading goes on.
+// Walks a YamlNode tree while a section is loaded: knows each value's key path and place, turns it into a
+// plain type, and reports what is wrong. A read that fails reports once and leaves its target as it was, so
+// that loading goes on.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ class Value {
   std::optional<uint32_t> mode() const;
   // `of` says what the entries are, for the error.
   std::optional<std::vector<Value>> sequence(const std::string& of) const;
-  // A mapping whose keys are names that the operator chose. Keys that are there twice are reported and left out.
+  // A mapping whose keys are names that the operator chose. Keys that are there twice are reported and left
+  // out.
   std::optional<std::vector<std::pair<std::string, Value>>> named(const std::string& of) const;
 
   const YamlNode& node() const { return *node_; }
@@ -55,7 +57,8 @@ class Value {
   Problems* problems_;
 };
 
-// A mapping with a fixed set of keys. Each key that is asked for is known from then on; finish() reports the others.
+// A mapping with a fixed set of keys. Each key that is asked for is known from then on; finish() reports the
+// others.
 class Section {
  public:
   explicit Section(const Value& value);  // reports another kind than a mapping

@@ -40,11 +40,13 @@ Plan plan_of(const Route& route, const Pipeline* pipeline) {
 }
 
 bool has_header(Bytes header_fields, const std::string& name, const std::string& text) {
+  // Of a header that is there twice the last one counts, as it does for a reader that makes a map of them.
+  bool matches = false;
   proto::TableCursor cursor(header_fields);
   while (const auto field = cursor.next()) {
-    if (field->name == name) return proto::field_text(*field) == text;
+    if (field->name == name) matches = proto::field_text(*field) == text;
   }
-  return false;
+  return matches;
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ bool RoutingTable::matches(const Rule& rule, std::string_view exchange, std::str
   return true;
 }
 
-const Plan& RoutingTable::find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const {
+const Plan& RoutingTable::find(std::string_view exchange, std::string_view routing_key,
+                               Bytes header_fields) const {
   for (const Rule& rule : rules_) {
     if (matches(rule, exchange, routing_key, header_fields)) return rule.plan;
   }

@@ -1,5 +1,5 @@
-// The model of exchanges, routes and pipelines that publishes are looked up in. Built once from a Config, immutable, read by all
-// sessions at once without a lock.
+// The model of exchanges, routes and pipelines that publishes are looked up in. Built once from a Config,
+// immutable, read by all sessions at once without a lock.
 #pragma once
 
 #include <memory>
@@ -38,16 +38,18 @@ class RoutingTable {
   RoutingTable(const RoutingTable&) = delete;
   RoutingTable& operator=(const RoutingTable&) = delete;
 
-  // The first route that matches, else the default plan. `header_fields` is the message's headers table without its length. Called
-  // for every publish: allocates nothing, but for a route that matches on headers. The plan lives as long as the table.
+  // The first route that matches, else the default plan. `header_fields` is the message's headers table
+  // without its length. Called for every publish: allocates nothing, but for a route that matches on headers.
+  // The plan lives as long as the table.
   const Plan& find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const;
-  // False: find() does not look at headers for this exchange and key (whatever they are), so one answer serves.
+  // False: find() does not look at headers for this exchange and key (whatever they are), so one answer
+  // serves.
   bool needs_headers() const { return needs_headers_; }
   const Plan* by_name(std::string_view route) const;      // for bellhop.route; null when there is none
   const Pipeline* pipeline(std::string_view name) const;  // null when there is none
   // The only pipeline with that step; null when there is none or more than one.
   const Pipeline* only_pipeline_with(std::string_view step) const;
-  bool may_send_to(std::string_view exchange) const;      // slip.allowed_exchanges
+  bool may_send_to(std::string_view exchange) const;  // slip.allowed_exchanges
 
  private:
   struct Rule {
@@ -55,7 +57,8 @@ class RoutingTable {
     std::vector<std::string> key_words;  // the pattern split at "."
     Plan plan;
   };
-  static bool matches(const Rule& rule, std::string_view exchange, std::string_view routing_key, Bytes header_fields);
+  static bool matches(const Rule& rule, std::string_view exchange, std::string_view routing_key,
+                      Bytes header_fields);
   std::shared_ptr<const Config> config_;
   std::vector<Rule> rules_;
   Plan default_plan_;

@@ -30,8 +30,8 @@ std::vector<std::string> topic_words(std::string_view pattern) {
 }
 
 bool topic_matches(const std::vector<std::string>& pattern_words, std::string_view routing_key) {
-  // Each `#` first stands for no word. On a mismatch the last one takes a word more, and matching goes on behind it; an earlier
-  // one never has to, because whatever it could take the last one can take too.
+  // Each `#` first stands for no word. On a mismatch the last one takes a word more, and matching goes on
+  // behind it; an earlier one never has to, because whatever it could take the last one can take too.
   Words key(routing_key);
   size_t at = 0;
   Words key_behind_hash("");

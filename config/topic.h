@@ -1,5 +1,5 @@
-// AMQP topic patterns as RabbitMQ reads them: words split at ".", `*` stands for exactly one word, `#` for none or more. The empty
-// text has no words; "a." has two, the second empty.
+// AMQP topic patterns as RabbitMQ reads them: words split at ".", `*` stands for exactly one word, `#` for
+// none or more. The empty text has no words; "a." has two, the second empty.
 #pragma once
 
 #include <string>

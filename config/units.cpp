@@ -22,7 +22,8 @@ Result<uint64_t> parse(std::string_view text, std::span<const Unit> units, const
   if (text.starts_with('-')) return Error{std::string("must not be negative, allowed: ") + form};
   const size_t digits = text.find_first_not_of("0123456789");
   const std::string_view number = text.substr(0, digits);
-  const std::string_view unit_name = digits == std::string_view::npos ? std::string_view{} : text.substr(digits);
+  const std::string_view unit_name =
+      digits == std::string_view::npos ? std::string_view{} : text.substr(digits);
   const Error malformed{std::string("is not a whole number with a unit, allowed: ") + form};
   if (number.empty()) return malformed;
   for (const Unit& unit : units) {
@@ -54,7 +55,8 @@ Result<uint64_t> parse_time_ms(std::string_view text) {
 }
 
 Result<uint32_t> parse_mode(std::string_view text) {
-  const Error malformed{"is not a file mode, allowed: octal digits in quotes from \"0000\" to \"0777\", as in \"0660\""};
+  const Error malformed{
+      "is not a file mode, allowed: octal digits in quotes from \"0000\" to \"0777\", as in \"0660\""};
   if (text.size() == 4 && text.front() == '0') text.remove_prefix(1);
   if (text.size() != 3) return malformed;
   uint32_t mode = 0;
@@ -73,9 +75,12 @@ Result<uint64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-std::string show_bytes(uint64_t bytes) { return show(bytes, byte_units); }
-std::string show_time(uint64_t ms) { 
-  // 90s reads better than 90000ms, but 24h is a day to nobody who wrote 1440m: the largest exact unit is used.
+std::string show_bytes(uint64_t bytes) {
+  return show(bytes, byte_units);
+}
+std::string show_time(uint64_t ms) {
+  // 90s reads better than 90000ms, but 24h is a day to nobody who wrote 1440m: the largest exact unit is
+  // used.
   return show(ms, time_units);
 }
 

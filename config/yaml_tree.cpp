@@ -24,8 +24,9 @@ class Copier {
   bool copy(const YAML::Node& from, YamlNode& to, int depth) {
     to.place = place_of(from.Mark());
     if (depth > depth_max || ++nodes_ > nodes_max) {
-      return refuse(to.place, "nested too deep or too large, allowed: " + std::to_string(depth_max) + " levels and " +
-                                  std::to_string(nodes_max) + " values, aliases counted as what they stand for");
+      return refuse(to.place, "nested too deep or too large, allowed: " + std::to_string(depth_max) +
+                                  " levels and " + std::to_string(nodes_max) +
+                                  " values, aliases counted as what they stand for");
     }
     switch (from.Type()) {
       case YAML::NodeType::Undefined:
@@ -47,7 +48,8 @@ class Copier {
         to.kind = YamlNode::Kind::mapping;
         for (const auto& entry : from) {
           const Place place = place_of(entry.first.Mark());
-          if (!entry.first.IsScalar()) return refuse(place, "a key that is no text, allowed: plain or quoted text");
+          if (!entry.first.IsScalar())
+            return refuse(place, "a key that is no text, allowed: plain or quoted text");
           to.entries.push_back({entry.first.Scalar(), place, {}});
           if (!copy(entry.second, to.entries.back().value, depth + 1)) return false;
         }
@@ -70,7 +72,10 @@ class Copier {
 
 bool parse_yaml(std::string_view text, YamlNode& root, Problems& problems) {
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    // A document's end marker: without it yaml-cpp takes a quote that is never closed for one that ends with
+    // the file, and everything in between for text.
+    const std::string terminated = std::string(text) + (text.ends_with('\n') ? "...\n" : "\n...\n");
+    const std::vector<YAML::Node> documents = YAML::LoadAll(terminated);
     if (documents.size() > 1) {
       problems.add(place_of(documents[1].Mark()), yaml_key, "a second document, allowed: one");
       return false;
@@ -82,10 +87,13 @@ bool parse_yaml(std::string_view text, YamlNode& root, Problems& problems) {
     }
     return Copier(problems).copy(documents.front(), root, 0);
   } catch (const YAML::Exception& exception) {
-    // What follows a colon is text of the file (`password: *secret` is an alias to yaml-cpp), so it is left out.
-    const std::string reason = exception.msg.substr(0, exception.msg.find(':'));
-    problems.add(place_of(exception.mark), yaml_key,
-                 "not valid YAML (" + reason + "), allowed: YAML 1.2; text with special characters needs quotes");
+    // What follows a colon is text of the file (`password: *secret` is an alias to yaml-cpp), so it is left
+    // out.
+    std::string reason = exception.msg.substr(0, exception.msg.find(':'));
+    if (reason == "illegal document indicator in scalar") reason = "a quote is not closed";
+    problems.add(
+        place_of(exception.mark), yaml_key,
+        "not valid YAML (" + reason + "), allowed: YAML 1.2; text with special characters needs quotes");
     return false;
   } catch (const std::exception&) {
     problems.add({}, yaml_key, "not valid YAML, allowed: YAML 1.2");

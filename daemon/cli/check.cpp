@@ -1,0 +1,270 @@
+#include "daemon/cli/check.h"
+
+#include <type_traits>
+
+#include "config/host_port.h"
+#include "config/load.h"
+#include "config/problems.h"
+#include "config/units.h"
+
+namespace bellhop {
+
+namespace {
+
+using config::quoted;
+using config::show_bytes;
+using config::show_time;
+
+std::string show_mode(uint32_t mode) {
+  std::string out = "0";
+  for (const int shift : {6, 3, 0}) out += static_cast<char>('0' + ((mode >> shift) & 7));
+  return out;
+}
+
+template <typename Items, typename Show>
+std::string joined(const Items& items, const std::string& separator, Show show) {
+  std::string out;
+  for (const auto& item : items) {
+    if (!out.empty()) out += separator;
+    out += show(item);
+  }
+  return out;
+}
+
+std::string quoted_list(const std::vector<std::string>& items) {
+  return joined(items, ", ", [](const std::string& item) { return quoted(item); });
+}
+
+std::string show_exchange(const std::string& exchange) {
+  return exchange.empty() ? "the default exchange" : "exchange " + quoted(exchange);
+}
+
+// A section's name stands in front of its first line, the others are indented to it.
+class Report {
+ public:
+  explicit Report(std::ostream& out) : out_(out) {}
+  void section(const std::string& name) { name_ = name; }
+  void line(const std::string& text) {
+    constexpr size_t indent = 14;
+    out_ << name_ << std::string(indent > name_.size() ? indent - name_.size() : 1, ' ') << text << '\n';
+    name_.clear();
+  }
+
+ private:
+  std::ostream& out_;
+  std::string name_;
+};
+
+std::string show_ids(const std::vector<uint32_t>& ids) {
+  return joined(ids, ", ", [](uint32_t id) { return std::to_string(id); });
+}
+
+std::string describe(const config::UnixListen& listen) {
+  std::string out = "unix socket " + quoted(listen.path) + ", mode " + show_mode(listen.mode);
+  if (!listen.group.empty()) out += ", group " + quoted(listen.group);
+  if (!listen.allow_uids.empty()) out += ", for uids " + show_ids(listen.allow_uids);
+  if (!listen.allow_gids.empty()) out += ", for gids " + show_ids(listen.allow_gids);
+  return out;
+}
+
+std::string describe(const config::TcpListen& listen) {
+  const std::string out = "tcp " + config::show_host_port(listen.host, listen.port);
+  if (listen.anonymous) return out + ", for everybody who reaches it";
+  if (listen.users.empty()) return out + ", for whom the broker lets in";
+  return out + ", for users " +
+         joined(listen.users, ", ", [](const auto& user) { return quoted(user.first); });
+}
+
+void print_broker(const config::Broker& broker, Report& report) {
+  report.section("broker");
+  for (const config::BrokerUrl& url : broker.urls) {
+    const std::string who = broker.has_credentials() ? "as user " + quoted(broker.username_for(url))
+                                                     : "with each client's own credentials";
+    report.line(url.shown + " " + who +
+                (url.vhost ? ", virtual host " + quoted(*url.vhost) + " for every client" : ""));
+  }
+  if (!broker.vhosts.empty()) report.line("clients may open virtual hosts " + quoted_list(broker.vhosts));
+  for (const auto& [asked, sent] : broker.vhost_map)
+    report.line("a client that asks for virtual host " + quoted(asked) + " gets " + quoted(sent));
+  report.line("heartbeat " + (broker.heartbeat_ms == 0 ? "off" : show_time(broker.heartbeat_ms)) +
+              ", connect_timeout " + show_time(broker.connect_timeout_ms));
+}
+
+void print_stores(const config::Config& config, Report& report) {
+  report.section("stores");
+  if (config.stores.empty()) report.line("none");
+  for (const config::Store& store : config.stores) {
+    const auto* const files = std::get_if<config::FilesystemStore>(&store.kind);
+    if (files == nullptr) {
+      report.line(store.name + ": memory, gone when bellhop ends");
+      continue;
+    }
+    report.line(store.name + ": filesystem " + quoted(files->path) + ", mode " + show_mode(files->mode) +
+                (files->group.empty() ? "" : ", group " + quoted(files->group)) +
+                (files->fsync ? ", fsync" : ", no fsync") +
+                (files->marker_required ? ", marker required" : ", marker optional"));
+  }
+}
+
+std::string describe(const config::ClaimCheck& claim_check) {
+  std::string out;
+  if (!claim_check.offloads()) {
+    out = claim_check.enabled ? "no body is offloaded (there is no store)" : "no body is offloaded";
+    out += claim_check.inline_always ? ", all are framed" : ", all are sent raw";
+  } else if (claim_check.threshold_bytes == 0) {
+    out = "every body goes to store " + quoted(claim_check.store);
+  } else {
+    out = "bodies of " + show_bytes(claim_check.threshold_bytes) + " and more go to store " +
+          quoted(claim_check.store);
+    out += claim_check.inline_always ? ", smaller ones are framed" : ", smaller ones are sent raw";
+  }
+  return out + (claim_check.pass_already_framed ? ", already framed ones are left as they are"
+                                                : ", already framed ones are escaped");
+}
+
+std::string describe(const config::Stamp& stamp) {
+  std::string out;
+  switch (stamp.delivery_mode) {
+    case config::DeliveryMode::persistent:
+      out = "delivery mode persistent when unset";
+      break;
+    case config::DeliveryMode::transient:
+      out = "delivery mode transient when unset";
+      break;
+    case config::DeliveryMode::keep:
+      out = "delivery mode as it is";
+      break;
+  }
+  out += stamp.fill_message_id ? ", message id filled in when unset" : ", message id as it is";
+  return out + (stamp.envelope ? ", acemq envelope" : "");
+}
+
+std::string describe_match(const config::Route& route) {
+  std::vector<std::string> parts;
+  if (route.match_exchange) parts.push_back(show_exchange(*route.match_exchange));
+  if (route.match_routing_key) parts.push_back("routing key " + quoted(*route.match_routing_key));
+  for (const auto& [name, text] : route.match_headers)
+    parts.push_back("header " + quoted(name) + " = " + quoted(text));
+  if (parts.empty()) return "matches every publish";
+  return "matches " + joined(parts, ", ", [](const std::string& part) { return part; });
+}
+
+std::string describe_stop(const config::ItineraryStop& stop) {
+  return (stop.name.empty() ? "" : stop.name + ": ") + show_exchange(stop.exchange) + " key " +
+         quoted(stop.routing_key);
+}
+
+std::string describe_target(const config::Config& config, const config::Route& route) {
+  if (!route.slip_pipeline.empty()) {
+    std::string steps;
+    for (const config::Pipeline& pipeline : config.pipelines) {
+      if (pipeline.name == route.slip_pipeline) steps = config::listed(pipeline.steps);
+    }
+    return "starts a slip through pipeline " + quoted(route.slip_pipeline) + " (" + steps + ")";
+  }
+  if (!route.slip_itinerary.empty())
+    return "starts an itinerary: " + joined(route.slip_itinerary, "; ", describe_stop);
+  if (!route.to_exchange && !route.to_routing_key) return "goes where the client sends it";
+  std::string out = "goes to ";
+  out += route.to_exchange ? show_exchange(*route.to_exchange) : "the client's exchange";
+  return out + (route.to_routing_key ? ", key " + quoted(*route.to_routing_key) : ", the client's key");
+}
+
+void print_routes(const config::Config& config, Report& report) {
+  bool all_matched = false;
+  for (const config::Route& route : config.routes) {
+    report.section("route");
+    report.line(quoted(route.name) + " " + describe_match(route) +
+                (all_matched ? " (never reached, but by name)" : ""));
+    report.line("  " + describe_target(config, route));
+    report.line("  " + describe(route.claim_check));
+    report.line("  " + describe(route.stamp));
+    if (!route.headers.empty())
+      report.line("  adds when absent " +
+                  joined(route.headers, ", ", [](const auto& header) { return quoted(header.first); }));
+    all_matched =
+        all_matched || (!route.match_exchange && !route.match_routing_key && route.match_headers.empty());
+  }
+  report.section("other");
+  report.line("publishes that no route matches go where the client sends them");
+  report.line("  " + describe(config.claim_check));
+  report.line("  " + describe(config.stamp));
+}
+
+// Declaring is bellhop's own business with the broker, so it needs credentials of its own.
+const char* describe_declare(const config::Pipeline& pipeline, const config::Broker& broker) {
+  if (!pipeline.declare) return "; not declared";
+  return broker.has_credentials() ? "; declared at the broker"
+                                  : "; not declared, because the file has no credentials for the broker";
+}
+
+void print_slips(const config::Config& config, Report& report) {
+  for (const config::Pipeline& pipeline : config.pipelines) {
+    report.section("pipeline");
+    report.line(quoted(pipeline.name) + ": " + config::listed(pipeline.steps) +
+                describe_declare(pipeline, config.broker));
+  }
+  report.section("slip");
+  report.line(config.slip_allowed_exchanges.empty()
+                  ? "a carried itinerary may send a message nowhere"
+                  : "a carried itinerary may send a message to " +
+                        joined(config.slip_allowed_exchanges, ", ", show_exchange));
+}
+
+void print_limits(const config::Limits& limits, Report& report) {
+  report.section("limits");
+  report.line(std::to_string(limits.sessions) + " sessions, " + std::to_string(limits.tcp_sessions) +
+              " of TCP, " + std::to_string(limits.channels_per_session) + " channels each, " +
+              std::to_string(limits.transfers_per_session) + " transfers each");
+  report.line("messages of up to " + show_bytes(limits.message_bytes) + ", " +
+              show_bytes(limits.inflight_bytes) + " of bodies in memory");
+  report.line("handshake_timeout " + show_time(limits.handshake_timeout_ms) + ", drain_timeout " +
+              show_time(limits.drain_timeout_ms));
+}
+
+const char* show_level(config::LogLevel level) {
+  switch (level) {
+    case config::LogLevel::trace:
+      return "trace";
+    case config::LogLevel::debug:
+      return "debug";
+    case config::LogLevel::info:
+      return "info";
+    case config::LogLevel::warn:
+      return "warn";
+    case config::LogLevel::error:
+      return "error";
+  }
+  return "";
+}
+
+}  // namespace
+
+int check(const std::string& file, std::ostream& out, std::ostream& err) {
+  const config::Loaded loaded = config::load_file(file);
+  if (!loaded.errors.empty()) {
+    for (const std::string& error : loaded.errors) err << error << '\n';
+    return 2;
+  }
+  const config::Config& config = loaded.config;
+  Report report(out);
+  report.section("service");
+  report.line(config.service);
+  report.section("listen");
+  for (const config::Listen& listen : config.listen)
+    report.line(std::visit([](const auto& each) { return describe(each); }, listen));
+  print_broker(config.broker, report);
+  print_stores(config, report);
+  print_routes(config, report);
+  print_slips(config, report);
+  report.section("consume");
+  report.line(std::string("a message that cannot be delivered is ") +
+              (config.undeliverable_reject ? "rejected without requeue" : "parked") +
+              "; a delivery waits up to " + show_time(config.hold_max_ms) + " for an unavailable store");
+  print_limits(config.limits, report);
+  report.section("log");
+  report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));
+  return 0;
+}
+
+}  // namespace bellhop

@@ -1,0 +1,97 @@
+"""Holds a schema against a sample, and against small files that it has to accept or to refuse.
+
+Usage: schema_check.py SCHEMA SAMPLE. Says what is wrong and ends with 1; silent and 0 when all is well.
+"""
+
+import json
+import sys
+
+import jsonschema
+import yaml
+
+BROKER = "broker: { url: amqp://localhost }\n"
+
+GOOD = {
+    "the smallest file": BROKER + "stores: { claims: { type: filesystem, path: /claims } }",
+    "a list of URLs": "broker: { url: [amqp://a, 'amqp://u:p@b:5673/v'] }",
+    "expansions": "broker: { url: '${URL}', username: '${U:-}', password: '${file:/p}', heartbeat: '${H:-30s}' }",
+    "a route without anything": BROKER + "routes: [{ name: a }]",
+    "zeros": BROKER + "claim_check: { threshold: 0 }\nconsume: { hold_max: 0 }",
+    "TCP": BROKER + "listen: [{ tcp: '127.0.0.1:5673' }, { tcp: '[::1]:1', anonymous: true }, { tcp: '0.0.0.0:1', users: { a: b } }]",
+}
+
+BAD = {
+    "no broker": "service: x",
+    "an unknown key": BROKER + "serivce: x",
+    "spool": BROKER + "spool: { path: /x }",
+    "admin": BROKER + "admin: { tcp: 127.0.0.1:1 }",
+    "tls": "broker: { url: amqp://a, tls: { ca: x } }",
+    "amqps": "broker: { url: amqps://a }",
+    "a query": "broker: { url: 'amqp://a?x=y' }",
+    "a user without a password": "broker: { url: amqp://a, username: x }",
+    "a store of a type that there is not": BROKER + "stores: { a: { type: s3 } }",
+    "retention": BROKER + "stores: { a: { type: filesystem, path: /x, retention: 30d } }",
+    "a memory store with a path": BROKER + "stores: { a: { type: memory, path: /x } }",
+    "a store without a path": BROKER + "stores: { a: { type: filesystem } }",
+    "a threshold without a unit": BROKER + "claim_check: { threshold: 65536 }",
+    "a negative threshold": BROKER + "claim_check: { threshold: -1B }",
+    "a mode without quotes": BROKER + "listen: [{ unix: /x, mode: 0660 }]",
+    "no listener": BROKER + "listen: []",
+    "a listener of both kinds": BROKER + "listen: [{ unix: /x, tcp: 'a:1' }]",
+    "users and anonymous": BROKER + "listen: [{ tcp: 'a:1', users: { a: b }, anonymous: true }]",
+    "a step that is no name": BROKER + "pipelines: { p: { steps: [a_b] } }",
+    "a step twice": BROKER + "pipelines: { p: { steps: [a, a] } }",
+    "a route without a name": BROKER + "routes: [{ match: { exchange: a } }]",
+    "durability": BROKER + "routes: [{ name: a, durability: confirm }]",
+    "a slip of both kinds": BROKER + "routes: [{ name: a, slip: { pipeline: p, itinerary: [{ exchange: e }] } }]",
+    "a slip beside to": BROKER + "routes: [{ name: a, slip: { pipeline: p }, to: { exchange: e } }]",
+    "an empty to": BROKER + "routes: [{ name: a, to: {} }]",
+    "a reserved header": BROKER + "routes: [{ name: a, headers: { bellhop-claim-key: x } }]",
+    "no sessions": BROKER + "limits: { sessions: 0 }",
+    "a level that there is not": BROKER + "log: { level: loud }",
+}
+
+
+def keys_of(schema):
+    """Every key that the schema has somewhere."""
+    if isinstance(schema, list):
+        return set().union(*map(keys_of, schema))
+    if not isinstance(schema, dict):
+        return set()
+    properties = schema.get("properties", {})
+    return set(properties).union(*map(keys_of, schema.values()), *map(keys_of, properties.values()))
+
+
+def keys_in(value):
+    """Every key that a document has somewhere."""
+    if isinstance(value, list):
+        return set().union(*map(keys_in, value))
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*map(keys_in, value.values()))
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        schema = json.load(file)
+    with open(sys.argv[2], encoding="utf-8") as file:
+        sample = file.read()
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+
+    wrong = []
+    for name, text in {"the sample": sample, **GOOD}.items():
+        for error in validator.iter_errors(yaml.safe_load(text)):
+            wrong.append(f"{name}: refused at {list(error.absolute_path)}: {error.message}")
+    for name, text in BAD.items():
+        if validator.is_valid(yaml.safe_load(text)):
+            wrong.append(f"{name}: accepted")
+
+    # What an editor offers is what the sample shows.
+    wrong.extend(f"the sample has no {key}" for key in sorted(keys_of(schema) - keys_in(yaml.safe_load(sample))))
+    print("\n".join(wrong), end="\n" if wrong else "")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

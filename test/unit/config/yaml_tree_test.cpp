@@ -1,0 +1,84 @@
+#include "config/yaml_tree.h"
+
+#include "test/support/catch.h"
+
+using namespace bellhop::config;
+
+namespace {
+
+std::vector<std::string> problems_of(const std::string& yaml) {
+  Problems problems;
+  YamlNode root;
+  const bool parsed = parse_yaml(yaml, root, problems);
+  CHECK(parsed == problems.empty());
+  return problems.lines("f");
+}
+
+}  // namespace
+
+TEST_CASE("a tree keeps places, order and duplicate keys", "[config]") {
+  Problems problems;
+  YamlNode root;
+  REQUIRE(parse_yaml("a: 1\nb:\n  - x\n  - {c: \"y\"}\na:\n", root, problems));
+  REQUIRE(root.kind == YamlNode::Kind::mapping);
+  REQUIRE(root.entries.size() == 3);
+  CHECK(root.entries[0].key == "a");
+  CHECK(root.entries[0].value.text == "1");
+  CHECK(root.entries[0].value.place.line == 1);
+  CHECK(root.entries[0].value.place.column == 4);
+  const YamlNode& list = root.entries[1].value;
+  REQUIRE(list.items.size() == 2);
+  CHECK(list.items[1].entries.at(0).value.text == "y");
+  CHECK(list.items[1].entries.at(0).place.line == 4);
+  CHECK(list.items[1].entries.at(0).place.column == 6);
+  CHECK(root.entries[2].key == "a");
+  CHECK(root.entries[2].value.kind == YamlNode::Kind::null);
+  CHECK(root.entries[2].place.line == 5);
+}
+
+TEST_CASE("an empty document is an empty mapping", "[config]") {
+  for (const char* yaml : {"", "# nothing\n", "---\n", "~"}) {
+    Problems problems;
+    YamlNode root;
+    REQUIRE(parse_yaml(yaml, root, problems));
+    CHECK(root.kind == YamlNode::Kind::mapping);
+    CHECK(root.entries.empty());
+  }
+}
+
+TEST_CASE("text that is not YAML is one problem at its place", "[config]") {
+  const std::string allowed = "), allowed: YAML 1.2; text with special characters needs quotes";
+  CHECK(problems_of("a: [1, 2\nb: 3\n") ==
+        std::vector<std::string>{"f:2:2: yaml: not valid YAML (end of sequence flow not found" + allowed});
+  CHECK(problems_of("a: 1\n\tb: 2\n").size() == 1);
+  for (const char* yaml : {"a: \"x", "a: \"x\n", "a: 'x\n"}) {
+    INFO(yaml);
+    const std::vector<std::string> found = problems_of(yaml);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].find("yaml: not valid YAML (a quote is not closed" + allowed) != std::string::npos);
+  }
+  CHECK(problems_of("a: 1\n---\nb: 2\n") ==
+        std::vector<std::string>{"f:3:1: yaml: a second document, allowed: one"});
+  CHECK(problems_of("{[a]: 1}") ==
+        std::vector<std::string>{"f:1:2: yaml: a key that is no text, allowed: plain or quoted text"});
+}
+
+TEST_CASE("a password that YAML reads as an alias is not shown", "[config]") {
+  CHECK(problems_of("password: *hunter2\n") ==
+        std::vector<std::string>{
+            "f:1:11: yaml: not valid YAML (the referenced anchor is not defined), allowed: YAML "
+            "1.2; text with special characters needs quotes"});
+}
+
+TEST_CASE("aliases cannot make a small file large, or endless", "[config]") {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last;
+    for (int j = 0; j < 9; ++j) bomb += ", " + last;
+    bomb += "]\n";
+  }
+  CHECK(problems_of(bomb).size() == 1);
+  CHECK(problems_of("a: &a [*a]\n").size() == 1);
+  CHECK(problems_of(std::string(100000, '[')).size() == 1);
+}
