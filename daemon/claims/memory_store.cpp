@@ -111,6 +111,11 @@ void MemoryStore::fetch(const std::string& key, const Expected& expected, std::s
   });
 }
 
+size_t MemoryStore::object_count() const {
+  std::lock_guard lock(core_->mutex);
+  return core_->objects.size();
+}
+
 void MemoryStore::remove(const std::string& key) {
   std::lock_guard lock(core_->mutex);
   core_->objects.erase(key);

@@ -31,6 +31,7 @@ class MemoryStore : public ClaimStore {
   void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
              std::function<void(FetchResult)> done) override;
   void remove(const std::string& key) override;
+  size_t object_count() const;
 
  private:
   std::shared_ptr<Core> core_;
