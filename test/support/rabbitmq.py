@@ -27,9 +27,9 @@ SCRIPTS = pathlib.Path("/usr/lib/rabbitmq/bin")
 # that all is well. Arguments: process group, epmd's process id, folder to remove (may be empty).
 GUARD = """
 read -r _ && exit 0
-kill -CONT -- -$1; kill -TERM -- -$1
-for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 -- -$1 || break; sleep 0.5; done
-kill -KILL -- -$1; kill $2
+kill -s CONT -- -$1; kill -s TERM -- -$1
+for _ in 1 2 3 4 5 6 7 8 9 10; do kill -s 0 -- -$1 || break; sleep 0.5; done
+kill -s KILL -- -$1; kill -s TERM $2
 if [ -n "$3" ]; then rm -rf -- "$3"; fi
 """
 
