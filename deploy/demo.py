@@ -28,6 +28,8 @@ listen:
   - unix: {dir}/bellhop.sock
 broker:
   url: {broker}
+  username: guest
+  password: guest
 stores:
   claims: {{ type: filesystem, path: {dir}/claims }}
 claim_check: {{ store: claims, threshold: 64KiB }}
@@ -176,7 +178,7 @@ def usage(node, socket_path, store):
     print(f"""
 {bold('Everything is still running.')} Ctrl-C ends it and removes it.
 
-   the socket      {socket_path}   (AMQP 0-9-1, any user: the client's credentials go to the broker)
+   the socket      {socket_path}   (AMQP 0-9-1; any user and password)
    RabbitMQ        {node.url}   (guest, guest)
    the store       {store}
    configuration   {store.parent}/bellhop.yaml
