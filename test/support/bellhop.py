@@ -9,6 +9,7 @@ test. The daemon is the file that BELLHOP_BIN names, else build/dev/daemon/bellh
 """
 
 import copy
+import ctypes
 import json
 import os
 import pathlib
@@ -24,6 +25,15 @@ from .rabbitmq import TIME_FACTOR, alive, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SANITIZER = re.compile(r"(ERROR|WARNING): (Address|Thread|Leak|Memory)Sanitizer|runtime error:|UndefinedBehaviorSanitizer")
+
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent():
+    """Runs in the new process: a test that is killed takes its daemon with it."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def binary():
@@ -81,17 +91,20 @@ class Bellhop:
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
         env.setdefault("TSAN_OPTIONS", "halt_on_error=0:second_deadlock_stack=1")
         env.update(self.env)
+        begin = len(self.log)
         self.process = subprocess.Popen([*self.wrapper, binary(), "run", "--config", str(self.config_path)], env=env,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        text=True, errors="replace")
-        self._reader = threading.Thread(target=self._read_log, args=(self.process.stderr, len(self.log)), daemon=True)
+                                        text=True, errors="replace",
+                                        # The signal is tied to the thread that starts the process.
+                                        preexec_fn=_die_with_parent if threading.current_thread() is threading.main_thread()
+                                        else None)
+        self._reader = threading.Thread(target=self._read_log, args=(self.process.stderr,), daemon=True)
         self._reader.start()
         if wait:
-            begin = len(self.log)
             self.wait_log(r"listening", begin=begin)
         return self
 
-    def _read_log(self, stream, _begin):
+    def _read_log(self, stream):
         for line in stream:
             with self._log_lock:
                 self.log += line

@@ -23,6 +23,16 @@ import uuid
 TIME_FACTOR = float(os.environ.get("BELLHOP_TEST_TIME_FACTOR", "1"))
 SCRIPTS = pathlib.Path("/usr/lib/rabbitmq/bin")
 
+# Ends a node whose test was killed: it waits for the end of its standard input, which the dying process closes. A line on it means
+# that all is well. Arguments: process group, epmd's process id, folder to remove (may be empty).
+GUARD = """
+read -r _ && exit 0
+kill -s CONT -- -$1; kill -s TERM -- -$1
+for _ in 1 2 3 4 5 6 7 8 9 10; do kill -s 0 -- -$1 || break; sleep 0.5; done
+kill -s KILL -- -$1; kill -s TERM $2
+if [ -n "$3" ]; then rm -rf -- "$3"; fi
+"""
+
 
 def free_port():
     with socket.socket() as s:
@@ -57,7 +67,7 @@ class Node:
         self.extra_config = config
         self.port = self.epmd_port = self.dist_port = None
         self.name = f"bellhop-{uuid.uuid4().hex[:8]}@localhost"
-        self.process = None
+        self.process = self.epmd = self._guard = None
         self._owns_folder = False
 
     @classmethod
@@ -124,6 +134,15 @@ class Node:
                 tail = self.log_path.read_text(errors="replace")[-3000:]
                 raise RuntimeError(f"RabbitMQ did not start:\n{tail}")
             time.sleep(0.05)
+        self.epmd = self._find_epmd()
+        self._guard = subprocess.Popen(["sh", "-c", GUARD, "sh", str(self.process.pid), str(self.epmd or ""),
+                                        str(f) if self._owns_folder else ""], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def _dismiss_guard(self):
+        if self._guard is not None:
+            self._guard.communicate(b"done\n")
+            self._guard = None
 
     @property
     def pid(self):
@@ -153,6 +172,7 @@ class Node:
             return
         pid = self.pid
         self._signal(signal.SIGKILL)
+        self._dismiss_guard()
         if pid != self.process.pid and alive(pid):
             os.kill(pid, signal.SIGKILL)
         self.process.wait()
@@ -169,29 +189,31 @@ class Node:
             self.process.wait(30)
         except (OSError, subprocess.TimeoutExpired):
             self.kill()
+        self._dismiss_guard()
 
     def restart(self):
         self.shutdown()
         self.launch()
 
-    def _stop_epmd(self):
-        """epmd outlives its node. Ours is the one with our port in its environment."""
+    def _find_epmd(self):
+        """epmd is a daemon that outlives its node. Ours is the one with our port in its environment."""
         wanted = f"ERL_EPMD_PORT={self.epmd_port}".encode()
         for entry in pathlib.Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
             try:
-                if (entry / "comm").read_text().strip() == "epmd" and wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(entry.name), signal.SIGTERM)
+                if entry.name.isdigit() and (entry / "comm").read_text().strip() == "epmd" and \
+                        wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    return int(entry.name)
             except OSError:
                 continue
+        return None
 
     def stop(self):
         """Ends the node and its epmd, and removes the temporary data folder."""
         if self.process is not None:
             self.shutdown()
-            self._stop_epmd()
-            self.process = None
+            if self.epmd is not None and alive(self.epmd):
+                os.kill(self.epmd, signal.SIGTERM)
+            self.process = self.epmd = None
         if self._owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
         atexit.unregister(self.stop)
