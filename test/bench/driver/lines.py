@@ -129,7 +129,7 @@ def p3(bench):
         names |= {"bellhop tcp": bellhop.tcp, "bellhop unix": bellhop.unix}
     names |= {"echo tcp": "echo-tcp", "echo unix": "echo-unix"}
 
-    rounds = [bench.client.run("latency", list(names.values()), count=250, queue=fresh_queue())
+    rounds = [bench.client.run("latency", list(names.values()), count=800, queue=fresh_queue())
               for _ in range(bench.pairs)]
     medians = {name: [each[at]["median_us"] for each in rounds] for at, name in enumerate(names)}
     p99s = {name: median(each[at]["p99_us"] for each in rounds) for at, name in enumerate(names)}
