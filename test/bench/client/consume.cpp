@@ -32,6 +32,7 @@ class Consumer {
   void handle(const Frame& frame) {
     if (frame.type == kMethod && tag_ == 0) {
       if (frame.method() != kBasicDeliver) fail("something that is no delivery arrived");
+      if (received_ == options_.count) fail("more deliveries than expected");
       Reader reader(frame.payload);
       reader.skip(4);
       reader.short_string();

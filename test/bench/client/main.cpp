@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   if (options.mode == "publish") publish(options);
   if (options.mode == "consume") consume(options);
   if (options.mode == "latency") latency(options);
+  if (options.mode == "huge") huge(options);
   if (options.mode == "peek") peek(options);
   if (options.mode == "hold") hold(options);
   return 0;

@@ -14,6 +14,8 @@ void publish(const Options& options);
 void consume(const Options& options);
 // Publishes one message at a time, to the endpoints in turn, each time from the write to its confirm.
 void latency(const Options& options);
+// Publishes one message of `body_bytes`, of any size, fetches it with basic.get and compares every byte.
+void huge(const Options& options);
 // Takes one message off the queue and prints its properties as --properties takes them.
 void peek(const Options& options);
 // Opens a session and keeps it until stdin ends; prints a line when it is open.

@@ -1,6 +1,7 @@
 """One function for each id of the targets: it measures, prints its lines, and says with each whether its target is reached."""
 
 import os
+import shutil
 import subprocess
 import threading
 from statistics import median
@@ -129,7 +130,7 @@ def p3(bench):
         names |= {"bellhop tcp": bellhop.tcp, "bellhop unix": bellhop.unix}
     names |= {"echo tcp": "echo-tcp", "echo unix": "echo-unix"}
 
-    rounds = [bench.client.run("latency", list(names.values()), count=250, queue=fresh_queue())
+    rounds = [bench.client.run("latency", list(names.values()), count=500, queue=fresh_queue())
               for _ in range(bench.pairs)]
     medians = {name: [each[at]["median_us"] for each in rounds] for at, name in enumerate(names)}
     p99s = {name: median(each[at]["p99_us"] for each in rounds) for at, name in enumerate(names)}
@@ -184,10 +185,7 @@ def p5(bench):
     """10 MiB bodies, window 10, filesystem store with fsync, against the same bodies direct."""
     if not bench.bellhop_binary:
         return
-    store = os.path.join(bench.folder, "store")
-    os.mkdir(store)
-    extra = f"stores:\n  claims: {{ type: filesystem, path: {store} }}\nclaim_check: {{ store: claims }}\n"
-    bellhop = Bellhop(bench.folder, bench.broker, bench.bellhop_binary, "stamp", "bellhop-store", extra)
+    store, bellhop = bellhop_with_store(bench)
     with open(os.path.join(bench.broker.folder, "pid")) as file:
         broker_pid = int(file.read())
     big = {"count": 30, "size": 10 * MIB}
@@ -199,9 +197,7 @@ def p5(bench):
             published = bench.client.publish(endpoint, queue=queue, window=10, keep_queue=True, **big)["messages_per_s"]
             grown_mib = grown.stop_mib()
             consumed = bench.client.run("consume", endpoint, queue=queue, prefetch=10, **big)["messages_per_s"]
-            for name in os.listdir(store):  # acked objects stay until retention, which would fill the disk here
-                if not name.startswith("."):
-                    os.unlink(os.path.join(store, name))
+            empty(store)
             return published, consumed, grown_mib
 
         return measure
@@ -214,6 +210,36 @@ def p5(bench):
     line("P5", "unix, window 10, classic", "the broker's memory grew, bellhop against direct",
          f"{ours:.0f} MiB against {theirs:.0f} MiB", verdict(ours <= 10, "<= 10 MiB"))
     bellhop.stop()
+    shutil.rmtree(store)
+
+
+def p6(bench):
+    """One 2 GiB message, published and fetched, every byte compared: the most memory that bellhop ever had resident."""
+    if not bench.bellhop_binary:
+        return
+    store, bellhop = bellhop_with_store(bench)
+    moved = bench.client.run("huge", bellhop.unix, queue=fresh_queue(), size=2048 * MIB)
+    peak_mib = processes.resident_kib(bellhop.pid, "VmHWM") / 1024
+    line("P6", "unix, one message, classic", "2 GiB published, fetched, compared",
+         f"peak {peak_mib:.1f} MiB, {moved['publish_mib_per_s']:.0f} MiB/s in, {moved['fetch_mib_per_s']:.0f} MiB/s out",
+         verdict(peak_mib <= 64, "<= 64 MiB"))
+    bellhop.stop()
+    shutil.rmtree(store)
+
+
+def bellhop_with_store(bench):
+    """A fresh bellhop with a filesystem store, and the store's folder."""
+    store = os.path.join(bench.folder, "store")
+    os.mkdir(store)
+    extra = f"stores:\n  claims: {{ type: filesystem, path: {store} }}\nclaim_check: {{ store: claims }}\n"
+    return store, Bellhop(bench.folder, bench.broker, bench.bellhop_binary, "stamp", "bellhop-store", extra)
+
+
+def empty(store):
+    """Removes all objects: they stay until retention, which would fill the disk here."""
+    for name in os.listdir(store):
+        if not name.startswith("."):
+            os.unlink(os.path.join(store, name))
 
 
 class Resident:
@@ -282,5 +308,5 @@ def idle_mib(bench, proxy):
     return resident
 
 
-LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P7": p7}
+LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7}
 DEFAULT = ("P1", "P2", "P3", "P4", "P7")

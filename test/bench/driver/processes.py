@@ -86,9 +86,10 @@ def accepts(endpoint):
         connection.close()
 
 
-def resident_kib(pid):
+def resident_kib(pid, field="VmRSS"):
+    """Resident memory now, or with VmHWM the most that it ever was."""
     with open(f"/proc/{pid}/status") as status:
         for line in status:
-            if line.startswith("VmRSS:"):
+            if line.startswith(field + ":"):
                 return int(line.split()[1])
     raise RuntimeError(f"no resident size of process {pid}")
