@@ -1,9 +1,14 @@
 // What bellhop itself says to a broker at start: the pipelines with `declare: true`. Through rabbitmq-c, on a
 // thread of its own that exists only if there is such a pipeline, over one connection that is closed
 // afterwards. Sessions do not wait for it.
+//
+//     connect ─► log in ─► declare one after the other ─► done
+//        ▲          │            ├─ refused (406 ...): logged, not tried again, the next one
+//        └─ pause ◄─┴────────────┴─ connection lost: what is left again
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,53 +16,45 @@
 #include <vector>
 
 #include "config/config.h"
+#include "daemon/broker/declarations.h"
+#include "proto/result.h"
+
+struct amqp_connection_state_t_;  // rabbitmq-c's
 
 namespace bellhop {
-
-// One idempotent declaration, with what depends on it being in the same list after it.
-struct Declaration {
-  enum class Kind { exchange, queue, binding };
-  Kind kind;
-  std::string name;      // the exchange (durable, direct) or queue (durable); for a binding the queue
-  std::string exchange;  // of a binding
-  std::string key;       // of a binding
-  std::vector<std::pair<std::string, std::string>> arguments;  // of a queue; all are strings
-
-  std::string text() const;  // for logs: `queue fulfilment.validate`
-};
-
-// wire-contract sections 3 and 4: exchange P; for each step s the quorum queue P.s bound with key s, its
-// P.s.dlq and P.s.parked, and the two exchanges acemq.dlx and acemq.retry that tie them together. Pure.
-std::vector<Declaration> declarations_of(const config::Pipeline& pipeline);
 
 class Control {
  public:
   // Starts the thread if there is something to declare and the configuration has credentials to do it with;
-  // without credentials it logs a warning. Retries with backoff until a broker was reached and every item was
-  // answered.
+  // without credentials it logs a warning. Retries with backoff until every declaration was answered.
   explicit Control(std::shared_ptr<const config::Config> config);
   // stop().
   ~Control();
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  // Main thread. Wakes the thread wherever it waits, and joins it. (A name lookup under way is waited for.)
+  // Wakes the thread wherever it waits, and joins it. (Only a name lookup under way is waited for.)
   void stop();
-  // True once there is nothing (more) to do. Waits at most so long.
+  // True once there is nothing (more) to do, also after stop(). Waits at most so long.
   bool wait_until_done(uint32_t timeout_ms);
 
  private:
-  void run();
-  bool declare_once(std::vector<Declaration>& left, std::string& reason);
+  void run(std::vector<Declaration> left);
+  Result<void> try_url(const config::BrokerUrl& url, std::vector<Declaration>& left);
+  Result<int> connect(const config::BrokerUrl& url);
+  Result<void> declare_all(amqp_connection_state_t_* connection, const config::BrokerUrl& url,
+                           std::vector<Declaration>& left);
+  bool lend_to_stop(int fd);
+  bool pause(uint32_t ms);
 
   std::shared_ptr<const config::Config> config_;
-  std::thread thread_;
-  int wake_fd_ = -1;  // an eventfd, readable once stop was called
+  int wake_fd_ = -1;  // an eventfd, readable once stop() was called: wakes a connect
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;  // under the lock
-  bool done_ = false;      // under the lock
-  int broker_fd_ = -1;     // under the lock; shut down by stop() to wake a blocking call of rabbitmq-c
+  bool done_ = true;       // under the lock
+  int broker_fd_ = -1;     // under the lock; stop() shuts it down, which wakes a blocking call of rabbitmq-c
+  std::thread thread_;
 };
 
 }  // namespace bellhop

@@ -47,14 +47,13 @@ class Listener {
   Listener(uv_loop_t* loop, OnAccept on_accept);
   static void on_readable(uv_poll_t* poll, int status, int events);
   static void on_pause_over(uv_timer_t* timer);
-  void accept_some(Socket& socket);
+  static void accept_some(Socket& socket);
   void refuse_one_or_pause(Socket& socket);
 
   uv_loop_t* loop_;
   OnAccept on_accept_;
   std::vector<Socket*> sockets_;
   int spare_fd_ = -1;  // given up for a moment when descriptors run out, see refuse_one_or_pause
-  std::shared_ptr<bool> alive_;
 };
 
 }  // namespace bellhop

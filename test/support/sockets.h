@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "proto/bytes.h"
 
@@ -72,6 +74,29 @@ struct TcpPort {
   ~TcpPort() { ::close(fd); }
   TcpPort(const TcpPort&) = delete;
   TcpPort& operator=(const TcpPort&) = delete;
+};
+
+// A port that answers nothing, as a host behind a dropping firewall does: its backlog is full, so the kernel
+// drops what else comes.
+struct SilentPort : TcpPort {
+  std::vector<int> fillers;
+  SilentPort() : TcpPort(false) {
+    ::listen(fd, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(number);
+    int answered = 1;
+    while (answered == 1 && fillers.size() < 64) {
+      fillers.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+      ::connect(fillers.back(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+      pollfd waiting{fillers.back(), POLLOUT, 0};
+      answered = ::poll(&waiting, 1, 100);
+    }
+  }
+  ~SilentPort() {
+    for (const int each : fillers) ::close(each);
+  }
 };
 
 }  // namespace bellhop::test

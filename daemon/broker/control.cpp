@@ -1,0 +1,283 @@
+#include "daemon/broker/control.h"
+
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <amqp_tcp_socket.h>
+#include <netdb.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "daemon/broker/address.h"
+
+namespace bellhop {
+namespace {
+
+constexpr amqp_channel_t kChannel = 1;
+constexpr uint32_t kPauseMsMin = 500;
+constexpr uint32_t kPauseMsMax = 30'000;
+constexpr timeval kAnswerTimeout{10, 0};
+
+amqp_bytes_t bytes_of(const std::string& text) {
+  return {text.size(), const_cast<char*>(text.data())};
+}
+std::string text_of(amqp_bytes_t bytes) {
+  return {static_cast<const char*>(bytes.bytes), bytes.len};
+}
+
+std::string text_of(const amqp_rpc_reply_t& reply) {
+  if (reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION) return amqp_error_string2(reply.library_error);
+  if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CONNECTION_CLOSE_METHOD) {
+    const auto* close = static_cast<const amqp_connection_close_t*>(reply.reply.decoded);
+    return std::to_string(close->reply_code) + " " + text_of(close->reply_text);
+  }
+  if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
+    const auto* close = static_cast<const amqp_channel_close_t*>(reply.reply.decoded);
+    return std::to_string(close->reply_code) + " " + text_of(close->reply_text);
+  }
+  return "an answer that was not expected";
+}
+
+bool is_normal(const amqp_rpc_reply_t& reply) {
+  return reply.reply_type == AMQP_RESPONSE_NORMAL;
+}
+bool closed_the_channel(const amqp_rpc_reply_t& reply) {
+  return reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD;
+}
+
+// The virtual host of a pipeline is not configured by itself. It is the one that a client gets which asks for
+// the default: the URL's own if it names one; else "/", or the first of `vhosts` if those leave "/" out;
+// through vhost_map.
+std::string vhost_of(const config::Broker& broker, const config::BrokerUrl& url) {
+  if (url.vhost) return *url.vhost;
+  std::string asked = "/";
+  if (!broker.vhosts.empty() &&
+      std::find(broker.vhosts.begin(), broker.vhosts.end(), asked) == broker.vhosts.end()) {
+    asked = broker.vhosts.front();
+  }
+  const auto mapped = broker.vhost_map.find(asked);
+  return mapped == broker.vhost_map.end() ? asked : mapped->second;
+}
+
+bool has_credentials(const config::Broker& broker) {
+  return broker.has_credentials() ||
+         std::any_of(broker.urls.begin(), broker.urls.end(),
+                     [](const config::BrokerUrl& url) { return !url.username.empty(); });
+}
+
+amqp_rpc_reply_t declare(amqp_connection_state_t connection, const Declaration& item) {
+  switch (item.kind) {
+    case Declaration::Kind::exchange:
+      amqp_exchange_declare(connection, kChannel, bytes_of(item.name), amqp_cstring_bytes("direct"), 0, 1, 0,
+                            0, amqp_empty_table);
+      break;
+    case Declaration::Kind::queue: {
+      std::vector<amqp_table_entry_t> entries;
+      for (const auto& [key, value] : item.arguments) {
+        amqp_table_entry_t entry{};
+        entry.key = bytes_of(key);
+        entry.value.kind = AMQP_FIELD_KIND_UTF8;
+        entry.value.value.bytes = bytes_of(value);
+        entries.push_back(entry);
+      }
+      const amqp_table_t arguments{static_cast<int>(entries.size()), entries.data()};
+      amqp_queue_declare(connection, kChannel, bytes_of(item.name), 0, 1, 0, 0, arguments);
+      break;
+    }
+    case Declaration::Kind::binding:
+      amqp_queue_bind(connection, kChannel, bytes_of(item.name), bytes_of(item.exchange), bytes_of(item.key),
+                      amqp_empty_table);
+      break;
+  }
+  return amqp_get_rpc_reply(connection);
+}
+
+Result<void> open_channel(amqp_connection_state_t connection) {
+  amqp_channel_open(connection, kChannel);
+  const amqp_rpc_reply_t reply = amqp_get_rpc_reply(connection);
+  if (!is_normal(reply)) return Error{"cannot open a channel: " + text_of(reply)};
+  return {};
+}
+
+}  // namespace
+
+Control::Control(std::shared_ptr<const config::Config> config) : config_(std::move(config)) {
+  std::vector<Declaration> wanted = declarations_of(*config_);
+  if (wanted.empty()) return;
+  if (!has_credentials(config_->broker)) {
+    spdlog::warn(
+        "pipelines not declared, the configuration has no broker credentials (broker.username and password, "
+        "or in the URL)");
+    return;
+  }
+  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  done_ = false;
+  thread_ = std::thread(&Control::run, this, std::move(wanted));
+}
+
+Control::~Control() {
+  stop();
+}
+
+void Control::stop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    if (broker_fd_ >= 0) ::shutdown(broker_fd_, SHUT_RDWR);
+  }
+  changed_.notify_all();
+  if (wake_fd_ >= 0) {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written =
+        ::write(wake_fd_, &one, sizeof one);  // cannot block: it is written once
+  }
+  if (thread_.joinable()) thread_.join();
+  if (wake_fd_ >= 0) ::close(std::exchange(wake_fd_, -1));
+}
+
+bool Control::wait_until_done(uint32_t timeout_ms) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return done_; });
+}
+
+// --- the thread ---
+
+void Control::run(std::vector<Declaration> left) {
+  const config::Broker& broker = config_->broker;
+  uint32_t pause_ms = kPauseMsMin;
+  do {
+    for (const config::BrokerUrl& url : broker.urls) {
+      const Result<void> tried = try_url(url, left);
+      if (left.empty()) break;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (stopping_) break;
+      if (!tried)
+        spdlog::warn("pipelines not declared yet broker={} reason=\"{}\"", url.shown, tried.error());
+    }
+    if (left.empty()) break;
+    if (!pause(pause_ms)) break;
+    pause_ms = std::min(pause_ms * 2, kPauseMsMax);
+  } while (true);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  done_ = true;
+  changed_.notify_all();
+}
+
+// False: stopped.
+bool Control::pause(uint32_t ms) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return !changed_.wait_for(lock, std::chrono::milliseconds(ms), [this] { return stopping_; });
+}
+
+// False: stopped. A negative fd takes it back, before it is closed.
+bool Control::lend_to_stop(int fd) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  broker_fd_ = fd;
+  return !stopping_;
+}
+
+// A connect of our own, since rabbitmq-c's cannot be woken.
+Result<int> Control::connect(const config::BrokerUrl& url) {
+  std::vector<Address> addresses;
+  if (const auto literal = Address::from_literal(url.host, url.port)) {
+    addresses.push_back(*literal);
+  } else {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_ADDRCONFIG;
+    addrinfo* list = nullptr;
+    if (const int error = ::getaddrinfo(url.host.c_str(), nullptr, &hints, &list); error != 0) {
+      return Error{std::string("cannot resolve the name: ") + ::gai_strerror(error)};
+    }
+    addresses = Address::from_resolved(list, url.port);
+    ::freeaddrinfo(list);
+  }
+  std::string reason = "the name has no IP address";
+  for (const Address& address : addresses) {
+    bool connected = false;
+    const int fd = begin_connect(address, connected);
+    if (fd < 0) {
+      reason = address.text() + ": " + std::strerror(errno);
+      continue;
+    }
+    if (connected) return fd;
+    pollfd waits[2] = {{fd, POLLOUT, 0}, {wake_fd_, POLLIN, 0}};
+    const int ready =
+        ::poll(waits, 2, static_cast<int>(std::min<uint32_t>(config_->broker.connect_timeout_ms, 60'000)));
+    const bool stopped = (waits[1].revents & POLLIN) != 0;
+    const int error = stopped ? ECANCELED : ready <= 0 ? ETIMEDOUT : connect_outcome(fd);
+    if (error == 0) return fd;
+    ::close(fd);
+    reason = address.text() + ": " + std::strerror(error);
+    if (stopped) break;
+  }
+  return Error{reason};
+}
+
+Result<void> Control::try_url(const config::BrokerUrl& url, std::vector<Declaration>& left) {
+  const Result<int> fd = connect(url);
+  if (!fd) return Error{fd.error()};
+  amqp_connection_state_t const connection = amqp_new_connection();
+  amqp_socket_t* const socket = connection != nullptr ? amqp_tcp_socket_new(connection) : nullptr;
+  if (socket == nullptr) {
+    if (connection != nullptr) amqp_destroy_connection(connection);
+    ::close(fd.value());
+    return Error{"out of memory"};
+  }
+  amqp_tcp_socket_set_sockfd(socket, fd.value());  // the connection's to close from now on
+  Result<void> outcome;
+  if (lend_to_stop(fd.value())) outcome = declare_all(connection, url, left);
+  lend_to_stop(-1);
+  amqp_destroy_connection(connection);
+  return outcome;
+}
+
+// Takes off `left` what was answered.
+Result<void> Control::declare_all(amqp_connection_state_t_* connection, const config::BrokerUrl& url,
+                                  std::vector<Declaration>& left) {
+  const config::Broker& broker = config_->broker;
+  const bool own = !url.username.empty();
+  const std::string vhost = vhost_of(broker, url);
+  amqp_set_handshake_timeout(connection, &kAnswerTimeout);
+  amqp_set_rpc_timeout(connection, &kAnswerTimeout);
+  const amqp_rpc_reply_t login = amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
+                                            (own ? url.username : broker.username).c_str(),
+                                            (own ? url.password : broker.password).c_str());
+  if (!is_normal(login)) return Error{"cannot log in to vhost `" + vhost + "`: " + text_of(login)};
+  if (Result<void> opened = open_channel(connection); !opened) return opened;
+
+  size_t declared = 0, refused = 0;
+  while (!left.empty()) {
+    const amqp_rpc_reply_t reply = declare(connection, left.front());
+    if (closed_the_channel(reply)) {
+      // It is there with other properties (406), or we may not (403). Asking again would get the same answer.
+      spdlog::error("declaration refused item=\"{}\" vhost={} broker={} reason=\"{}\"", left.front().text(),
+                    vhost, url.shown, text_of(reply));
+      ++refused;
+      amqp_channel_close_ok_t ok{};
+      amqp_send_method(connection, kChannel, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok);
+      left.erase(left.begin());
+      if (Result<void> opened = open_channel(connection); !opened) return opened;
+      continue;
+    }
+    if (!is_normal(reply)) return Error{left.front().text() + ": " + text_of(reply)};
+    ++declared;
+    left.erase(left.begin());
+    amqp_maybe_release_buffers(connection);
+  }
+  spdlog::info("pipelines declared broker={} vhost={} items={} refused={}", url.shown, vhost, declared,
+               refused);
+  amqp_connection_close(connection, AMQP_REPLY_SUCCESS);
+  return {};
+}
+
+}  // namespace bellhop

@@ -1,0 +1,65 @@
+#include "daemon/broker/declarations.h"
+
+#include <algorithm>
+
+namespace bellhop {
+namespace {
+
+constexpr const char* kDeadLetters = "acemq.dlx";
+constexpr const char* kRetries = "acemq.retry";
+
+Declaration exchange(const std::string& name) {
+  return {Declaration::Kind::exchange, name, "", "", {}};
+}
+Declaration queue(const std::string& name) {
+  return {Declaration::Kind::queue, name, "", "", {}};
+}
+Declaration binding(const std::string& name, const std::string& exchange, const std::string& key) {
+  return {Declaration::Kind::binding, name, exchange, key, {}};
+}
+
+}  // namespace
+
+std::string Declaration::text() const {
+  switch (kind) {
+    case Kind::exchange:
+      return "exchange " + name;
+    case Kind::queue:
+      return "queue " + name;
+    case Kind::binding:
+      return "binding of queue " + name + " to exchange " + exchange + " with key " + key;
+  }
+  return name;
+}
+
+std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
+  std::vector<Declaration> all{exchange(pipeline.name), exchange(kDeadLetters), exchange(kRetries)};
+  for (const std::string& step : pipeline.steps) {
+    const std::string source = pipeline.name + "." + step;
+    const std::string dead = source + ".dlq", parked = source + ".parked";
+    all.push_back(queue(dead));
+    all.push_back(binding(dead, kDeadLetters, dead));
+    all.push_back(queue(parked));
+    all.push_back(binding(parked, kDeadLetters, parked));
+    all.push_back(queue(source));
+    all.back().arguments = {{"x-queue-type", "quorum"},
+                            {"x-dead-letter-exchange", kDeadLetters},
+                            {"x-dead-letter-routing-key", dead}};
+    all.push_back(binding(source, kRetries, source));
+    all.push_back(binding(source, pipeline.name, step));
+  }
+  return all;
+}
+
+std::vector<Declaration> declarations_of(const config::Config& config) {
+  std::vector<Declaration> all;
+  for (const config::Pipeline& pipeline : config.pipelines) {
+    if (!pipeline.declare) continue;
+    for (Declaration& each : declarations_of(pipeline)) {
+      if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(std::move(each));
+    }
+  }
+  return all;
+}
+
+}  // namespace bellhop

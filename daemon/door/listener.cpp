@@ -1,0 +1,357 @@
+#include "daemon/door/listener.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace bellhop {
+namespace {
+
+constexpr int kBacklog = 511;
+constexpr int kAcceptsPerEvent = 64;  // then the loop's other work has a turn
+constexpr uint64_t kPauseMs = 100;    // without a descriptor left
+
+// A descriptor that closes itself unless it is taken.
+class OwnedFd {
+ public:
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  ~OwnedFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OwnedFd(const OwnedFd&) = delete;
+  OwnedFd& operator=(const OwnedFd&) = delete;
+  int get() const { return fd_; }
+  int take() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+std::string because(const std::string& what) {
+  return what + ": " + std::strerror(errno);
+}
+
+Result<sockaddr_un> unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty()) return Error{"listen: unix: the path is empty"};
+  if (path.size() >= sizeof address.sun_path) {
+    return Error{"listen: unix: " + path + ": the path has " + std::to_string(path.size()) +
+                 " bytes, the system allows " + std::to_string(sizeof address.sun_path - 1)};
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+// A socket file that nobody listens on is a leftover of a process that was killed: it is removed. Everything
+// else that is in the way stays.
+Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) {
+    if (errno == ENOENT) return {};
+    return Error{because("listen: unix: " + path)};
+  }
+  if (!S_ISSOCK(found.st_mode)) {
+    return Error{"listen: unix: " + path +
+                 ": there is a file that is not a socket; remove it or choose another path"};
+  }
+  const OwnedFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (probe.get() < 0) return Error{because("listen: unix: cannot open a socket")};
+  const int answer = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  if (answer == 0 || errno == EAGAIN || errno == EINPROGRESS) {
+    return Error{"listen: unix: " + path + ": another process is listening there"};
+  }
+  if (errno != ECONNREFUSED)
+    return Error{because("listen: unix: " + path + ": a socket is there and cannot be probed")};
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return Error{because("listen: unix: " + path + ": the stale socket cannot be removed")};
+  }
+  spdlog::info("stale socket removed path={}", path);
+  return {};
+}
+
+Result<gid_t> group_id(const std::string& name) {
+  char space[4096];
+  group entry{};
+  group* found = nullptr;
+  if (::getgrnam_r(name.c_str(), &entry, space, sizeof space, &found) == 0 && found != nullptr)
+    return found->gr_gid;
+  if (!name.empty() && name.size() < 10 &&
+      std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    return static_cast<gid_t>(std::stoul(name));
+  }
+  return Error{"listen: group: there is no group `" + name + "`"};
+}
+
+bool admits(const config::UnixListen& listen, const ucred& peer) {
+  if (listen.allow_uids.empty() && listen.allow_gids.empty()) return true;
+  // SO_PEERCRED tells the primary group alone: a peer that has an allowed group only as a supplementary one
+  // is not recognised.
+  return std::find(listen.allow_uids.begin(), listen.allow_uids.end(), peer.uid) != listen.allow_uids.end() ||
+         std::find(listen.allow_gids.begin(), listen.allow_gids.end(), peer.gid) != listen.allow_gids.end();
+}
+
+std::string address_text(const sockaddr_storage& address) {
+  char host[INET6_ADDRSTRLEN] = "?";
+  if (address.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
+    ::inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
+    return "[" + std::string(host) + "]:" + std::to_string(ntohs(v6->sin6_port));
+  }
+  const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address);
+  ::inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
+  return std::string(host) + ":" + std::to_string(ntohs(v4->sin_port));
+}
+
+}  // namespace
+
+// Freed when libuv has let go of both handles. `owner` is null once the listener closed it.
+struct Listener::Socket {
+  uv_poll_t poll;
+  uv_timer_t resume;  // ends a pause for want of descriptors
+  Listener* owner = nullptr;
+  int fd = -1;
+  const config::UnixListen* unix_listen = nullptr;
+  const config::TcpListen* tcp_listen = nullptr;
+  std::string address;
+  uint16_t port = 0;
+  dev_t device = 0;  // of the socket file that we made
+  ino_t inode = 0;
+  int handles = 2;
+
+  bool still_ours() const {
+    struct stat found {};
+    return ::lstat(unix_listen->path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode) &&
+           found.st_dev == device && found.st_ino == inode;
+  }
+  Result<void> bind_unix();
+  Result<void> bind_tcp();
+};
+
+// The file is born without any permission, gets its group and mode, and only then a backlog: there is no
+// moment at which the wrong peer could connect.
+Result<void> Listener::Socket::bind_unix() {
+  const std::string& path = unix_listen->path;
+  const Result<sockaddr_un> name = unix_address(path);
+  if (!name) return Error{name.error()};
+  if (Result<void> clear = clear_the_way(path, name.value()); !clear) return clear;
+
+  OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return Error{because("listen: unix: cannot open a socket")};
+  const mode_t before = ::umask(0777);
+  const int bound =
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.value()), sizeof(sockaddr_un));
+  const int bind_error = errno;
+  ::umask(before);
+  if (bound != 0) {
+    errno = bind_error;
+    return Error{because("listen: unix: " + path + ": cannot bind")};
+  }
+  struct stat made {};
+  if (::lstat(path.c_str(), &made) != 0) return Error{because("listen: unix: " + path)};
+  device = made.st_dev;
+  inode = made.st_ino;
+
+  Result<void> ready;
+  if (!unix_listen->group.empty()) {
+    const Result<gid_t> gid = group_id(unix_listen->group);
+    if (!gid) {
+      ready = Error{gid.error()};
+    } else if (::lchown(path.c_str(), static_cast<uid_t>(-1), gid.value()) != 0) {
+      ready =
+          Error{because("listen: unix: " + path + ": cannot give it to group `" + unix_listen->group + "`")};
+    }
+  }
+  if (ready && ::chmod(path.c_str(), unix_listen->mode & 0777) != 0)
+    ready = Error{because("listen: unix: " + path + ": cannot set its mode")};
+  if (ready && ::listen(socket.get(), kBacklog) != 0) ready = Error{because("listen: unix: " + path)};
+  if (!ready) {
+    if (still_ours()) ::unlink(path.c_str());
+    return ready;
+  }
+  fd = socket.take();
+  address = "unix:" + path;
+  return {};
+}
+
+Result<void> Listener::Socket::bind_tcp() {
+  const std::string shown = tcp_listen->host + ":" + std::to_string(tcp_listen->port);
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  std::string host = tcp_listen->host;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo* list = nullptr;
+  const std::string port_text = std::to_string(tcp_listen->port);
+  if (const int error = ::getaddrinfo(host.c_str(), port_text.c_str(), &hints, &list); error != 0) {
+    return Error{"listen: tcp: " + shown + ": " + ::gai_strerror(error)};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, ::freeaddrinfo);
+
+  OwnedFd socket(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return Error{because("listen: tcp: cannot open a socket")};
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
+    return Error{because("listen: tcp: " + shown + ": cannot bind")};
+  if (::listen(socket.get(), kBacklog) != 0) return Error{because("listen: tcp: " + shown)};
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
+  port = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port
+                                         : reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
+  address = "tcp:" + address_text(own);
+  fd = socket.take();
+  return {};
+}
+
+Listener::Listener(uv_loop_t* loop, OnAccept on_accept)
+    : loop_(loop), on_accept_(std::move(on_accept)), spare_fd_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+
+Result<std::unique_ptr<Listener>> Listener::open(uv_loop_t* loop, const std::vector<config::Listen>& listens,
+                                                 OnAccept on_accept) {
+  std::unique_ptr<Listener> listener(new Listener(loop, std::move(on_accept)));
+  for (const config::Listen& listen : listens) {
+    auto socket = std::make_unique<Socket>();
+    socket->unix_listen = std::get_if<config::UnixListen>(&listen);
+    socket->tcp_listen = std::get_if<config::TcpListen>(&listen);
+    if (Result<void> bound = socket->unix_listen != nullptr ? socket->bind_unix() : socket->bind_tcp();
+        !bound) {
+      return Error{bound.error()};  // the sockets before it are closed with the listener
+    }
+    socket->owner = listener.get();
+    if (const int error = uv_poll_init(loop, &socket->poll, socket->fd); error != 0) {
+      if (socket->unix_listen != nullptr && socket->still_ours()) ::unlink(socket->unix_listen->path.c_str());
+      ::close(socket->fd);
+      return Error{"listen: cannot watch a socket: " + std::string(uv_strerror(error))};
+    }
+    uv_timer_init(loop, &socket->resume);
+    socket->poll.data = socket->resume.data = socket.get();
+    uv_poll_start(&socket->poll, UV_READABLE, on_readable);
+    listener->sockets_.push_back(socket.release());
+  }
+  return listener;
+}
+
+Listener::~Listener() {
+  close();
+}
+
+void Listener::close() {
+  for (Socket* const socket : std::exchange(sockets_, {})) {
+    socket->owner = nullptr;
+    // Looked at while it still listens: no newer process can have replaced it without our noticing.
+    if (socket->unix_listen != nullptr && socket->still_ours()) ::unlink(socket->unix_listen->path.c_str());
+    const auto let_go = [](uv_handle_t* raw) {
+      auto* const box = static_cast<Socket*>(raw->data);
+      if (--box->handles == 0) delete box;
+    };
+    uv_close(reinterpret_cast<uv_handle_t*>(&socket->poll), let_go);
+    uv_close(reinterpret_cast<uv_handle_t*>(&socket->resume), let_go);
+    ::close(std::exchange(socket->fd, -1));  // after uv_close, which took it out of the epoll set
+  }
+  if (spare_fd_ >= 0) ::close(std::exchange(spare_fd_, -1));
+}
+
+std::vector<std::string> Listener::addresses() const {
+  std::vector<std::string> all;
+  for (const Socket* socket : sockets_) all.push_back(socket->address);
+  return all;
+}
+
+std::vector<uint16_t> Listener::tcp_ports() const {
+  std::vector<uint16_t> all;
+  for (const Socket* socket : sockets_) {
+    if (socket->tcp_listen != nullptr) all.push_back(socket->port);
+  }
+  return all;
+}
+
+void Listener::on_readable(uv_poll_t* poll, int, int) {
+  auto* const socket = static_cast<Socket*>(poll->data);
+  if (socket->owner != nullptr) accept_some(*socket);
+}
+
+void Listener::on_pause_over(uv_timer_t* timer) {
+  auto* const socket = static_cast<Socket*>(timer->data);
+  if (socket->owner != nullptr) uv_poll_start(&socket->poll, UV_READABLE, on_readable);
+}
+
+void Listener::accept_some(Socket& socket) {
+  // The box outlives this call, also if the receiver closes or destroys the listener meanwhile: then `owner`
+  // is null.
+  for (int i = 0; i < kAcceptsPerEvent && socket.owner != nullptr; ++i) {
+    sockaddr_storage from{};
+    socklen_t size = sizeof from;
+    OwnedFd accepted(
+        ::accept4(socket.fd, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (accepted.get() < 0) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      socket.owner->refuse_one_or_pause(socket);
+      return;
+    }
+    Accepted one;
+    one.tcp = socket.tcp_listen;
+    if (socket.unix_listen != nullptr) {
+      ucred peer{};
+      socklen_t peer_size = sizeof peer;
+      if (::getsockopt(accepted.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0) {
+        spdlog::error("peer refused, its credentials cannot be read socket={} reason=\"{}\"", socket.address,
+                      std::strerror(errno));
+        continue;
+      }
+      if (!admits(*socket.unix_listen, peer)) {
+        spdlog::warn("peer refused by allow_uids and allow_gids socket={} uid={} gid={} pid={}",
+                     socket.address, peer.uid, peer.gid, peer.pid);
+        continue;
+      }
+      one.peer = "unix uid=" + std::to_string(peer.uid) + " gid=" + std::to_string(peer.gid) +
+                 " pid=" + std::to_string(peer.pid);
+    } else {
+      const int on = 1;
+      ::setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      one.peer = "tcp " + address_text(from);
+    }
+    one.fd = accepted.take();
+    const OnAccept& receiver = socket.owner->on_accept_;
+    OnAccept keep = receiver;  // the receiver may destroy the listener, and with it the function
+    keep(std::move(one));
+  }
+}
+
+// Out of descriptors (EMFILE, ENFILE) or memory, the connection stays in the backlog and the socket stays
+// readable: polling on would spin. The spare descriptor takes the connection and closes it, so that the peer
+// learns at once; then comes a pause.
+void Listener::refuse_one_or_pause(Socket& socket) {
+  const int reason = errno;
+  bool refused = false;
+  if ((reason == EMFILE || reason == ENFILE) && spare_fd_ >= 0) {
+    ::close(std::exchange(spare_fd_, -1));
+    const int taken = ::accept4(socket.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    if (taken >= 0) ::close(taken);
+    refused = taken >= 0;
+  }
+  if (spare_fd_ < 0) spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  spdlog::error("accepting failed socket={} reason=\"{}\" refused={} pause_ms={}", socket.address,
+                std::strerror(reason), refused ? 1 : 0, kPauseMs);
+  uv_poll_stop(&socket.poll);
+  uv_timer_start(&socket.resume, on_pause_over, kPauseMs, 0);
+}
+
+}  // namespace bellhop

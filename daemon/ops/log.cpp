@@ -1,0 +1,173 @@
+#include "daemon/ops/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+namespace bellhop {
+namespace {
+
+using Out = spdlog::memory_buf_t;
+
+void put_text(Out& out, std::string_view text) {
+  out.append(text.data(), text.data() + text.size());
+}
+
+// UTC, milliseconds: `2026-01-31T10:00:00.123Z`.
+void put_time(Out& out, spdlog::log_clock::time_point when) {
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(when.time_since_epoch()).count();
+  const auto seconds = static_cast<std::time_t>(since / 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[64];
+  const size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  put_text(out, {text, size});
+  const int rest = std::snprintf(text, sizeof text, ".%03dZ", static_cast<int>(since % 1000));
+  put_text(out, {text, static_cast<size_t>(rest)});
+}
+
+// The length of the well-formed UTF-8 sequence at the start of `text` (RFC 3629: no overlong forms, no
+// surrogates), 0 if there is none.
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto follows = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    if (!follows(1) || !follows(2)) return 0;
+    if (first == 0xE0 && byte(1) < 0xA0) return 0;
+    if (first == 0xED && byte(1) > 0x9F) return 0;
+    return 3;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    if (!follows(1) || !follows(2) || !follows(3)) return 0;
+    if (first == 0xF0 && byte(1) < 0x90) return 0;
+    if (first == 0xF4 && byte(1) > 0x8F) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+// As inside a JSON string; a byte that is no UTF-8 becomes U+FFFD. Text lines use it as well, but for quotes
+// and backslashes: what matters there is that no message can begin a line of its own or move a terminal's
+// cursor.
+void put_escaped(Out& out, std::string_view text, bool json) {
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text.front());
+    const size_t length = utf8_length(text);
+    if (length == 0) {
+      put_text(out, json ? "\\ufffd" : "\xEF\xBF\xBD");
+      text.remove_prefix(1);
+      continue;
+    }
+    if (json && (first == '"' || first == '\\')) {
+      out.push_back('\\');
+      out.push_back(static_cast<char>(first));
+    } else if (first == '\n') {
+      put_text(out, "\\n");
+    } else if (first < 0x20 || first == 0x7F) {
+      char hex[8];
+      const int size = std::snprintf(hex, sizeof hex, "\\u%04x", first);
+      put_text(out, {hex, static_cast<size_t>(size)});
+    } else {
+      put_text(out, text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+}
+
+std::string_view level_name(spdlog::level::level_enum level) {
+  switch (level) {
+    case spdlog::level::trace:
+      return "trace";
+    case spdlog::level::debug:
+      return "debug";
+    case spdlog::level::info:
+      return "info";
+    case spdlog::level::warn:
+      return "warn";
+    default:
+      return "error";
+  }
+}
+
+std::string_view payload_of(const spdlog::details::log_msg& message) {
+  return {message.payload.data(), message.payload.size()};
+}
+
+class TextFormatter : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, Out& out) override {
+    put_time(out, message.time);
+    out.push_back(' ');
+    put_text(out, level_name(message.level));
+    out.push_back(' ');
+    put_escaped(out, payload_of(message), false);
+    out.push_back('\n');
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<TextFormatter>(); }
+};
+
+class JsonFormatter : public spdlog::formatter {
+ public:
+  explicit JsonFormatter(std::string service) : service_(std::move(service)) {}
+  void format(const spdlog::details::log_msg& message, Out& out) override {
+    put_text(out, "{\"time\":\"");
+    put_time(out, message.time);
+    put_text(out, "\",\"level\":\"");
+    put_text(out, level_name(message.level));
+    put_text(out, "\",\"service\":\"");
+    put_escaped(out, service_, true);
+    put_text(out, "\",\"message\":\"");
+    put_escaped(out, payload_of(message), true);
+    put_text(out, "\"}\n");
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>(service_);
+  }
+
+ private:
+  std::string service_;
+};
+
+spdlog::level::level_enum level_of(config::LogLevel level) {
+  switch (level) {
+    case config::LogLevel::trace:
+      return spdlog::level::trace;
+    case config::LogLevel::debug:
+      return spdlog::level::debug;
+    case config::LogLevel::info:
+      return spdlog::level::info;
+    case config::LogLevel::warn:
+      return spdlog::level::warn;
+    case config::LogLevel::error:
+      return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+}  // namespace
+
+std::unique_ptr<spdlog::formatter> text_log_formatter() {
+  return std::make_unique<TextFormatter>();
+}
+
+std::unique_ptr<spdlog::formatter> json_log_formatter(std::string service) {
+  return std::make_unique<JsonFormatter>(std::move(service));
+}
+
+void set_up_log(const config::Config& config) {
+  auto logger =
+      std::make_shared<spdlog::logger>("bellhop", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_formatter(config.log_json ? json_log_formatter(config.service) : text_log_formatter());
+  logger->set_level(level_of(config.log_level));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace bellhop
