@@ -2,8 +2,32 @@
 #include "proto/uuid.h"
 
 #include <bit>
+#include <cstring>
 
 namespace bellhop::proto {
+
+namespace {
+
+// The two digits of every octet: a UUID takes sixteen look-ups.
+constexpr auto pairs = [] {
+  constexpr char digits[] = "0123456789abcdef";
+  std::array<char, 512> table{};
+  for (size_t octet = 0; octet < 256; ++octet) {
+    table[2 * octet] = digits[octet >> 4];
+    table[2 * octet + 1] = digits[octet & 15];
+  }
+  return table;
+}();
+
+// The octets of `word` from the one at bit `first` down to the one at bit `last`.
+inline char* put_hex(char* at, uint64_t word, int first, int last) {
+  for (int shift = first; shift >= last; shift -= 8, at += 2) {
+    std::memcpy(at, &pairs[2 * ((word >> shift) & 0xFF)], 2);
+  }
+  return at;
+}
+
+}  // namespace
 
 uint64_t UuidGenerator::random() {
   // Zeros would stay zeros for ever.
@@ -20,16 +44,19 @@ uint64_t UuidGenerator::random() {
 }
 
 UuidGenerator::Text UuidGenerator::next() {
-  constexpr char digits[] = "0123456789abcdef";
   const uint64_t high = (random() & 0xFFFFFFFFFFFF0FFF) | 0x0000000000004000;  // version 4
   const uint64_t low = (random() & 0x3FFFFFFFFFFFFFFF) | 0x8000000000000000;   // variant 1
   Text text;
-  size_t at = 0;
-  for (int digit = 0; digit < 32; ++digit) {
-    if (digit == 8 || digit == 12 || digit == 16 || digit == 20) text[at++] = '-';
-    const uint64_t word = digit < 16 ? high : low;
-    text[at++] = digits[(word >> (60 - 4 * (digit % 16))) & 15];
-  }
+  char* at = text.data();
+  at = put_hex(at, high, 56, 32);
+  *at++ = '-';
+  at = put_hex(at, high, 24, 16);
+  *at++ = '-';
+  at = put_hex(at, high, 8, 0);
+  *at++ = '-';
+  at = put_hex(at, low, 56, 48);
+  *at++ = '-';
+  put_hex(at, low, 40, 0);
   return text;
 }
 
