@@ -199,9 +199,9 @@ std::span<const uint8_t> Connection::await_method(uint32_t method) {
   return frame.payload.subspan(4);
 }
 
-std::span<const uint8_t> Connection::call(uint32_t method, std::span<const uint8_t> arguments,
-                                          uint32_t reply) {
-  send_method(method, arguments);
+std::span<const uint8_t> Connection::call(uint32_t method, std::span<const uint8_t> arguments, uint32_t reply,
+                                          uint16_t channel) {
+  send_method(method, arguments, channel);
   return await_method(reply);
 }
 

@@ -30,7 +30,7 @@ class Connection {
 
   // Writes the bytes, waiting while the socket is full.
   void send(std::span<const uint8_t> bytes);
-  // Sends a method on channel 1 whose arguments are `arguments`.
+  // Sends a method whose arguments are `arguments`.
   void send_method(uint32_t method, std::span<const uint8_t> arguments, uint16_t channel = 1);
 
   // Waits until the socket can be read (or written, if asked). Ends the process after kPatienceMs.
@@ -45,7 +45,8 @@ class Connection {
   // Waits for this method; any other frame ends the process. The arguments are valid until the next read.
   std::span<const uint8_t> await_method(uint32_t method);
   // send_method and await_method.
-  std::span<const uint8_t> call(uint32_t method, std::span<const uint8_t> arguments, uint32_t reply);
+  std::span<const uint8_t> call(uint32_t method, std::span<const uint8_t> arguments, uint32_t reply,
+                                uint16_t channel = 1);
 
   // Queue and channel methods that the benches share. Queues are durable.
   struct QueueState {

@@ -19,12 +19,15 @@ class Consumer {
   void run() {
     Frame frame;
     while (received_ < options_.count) {
+      bool any = false;
       while (connection_.next_frame(frame)) {
+        any = true;
         handle(frame);
         if (!options_.batching) flush();
       }
       flush();
-      if (received_ < options_.count && !connection_.receive()) connection_.wait(false);
+      // Writing may have read, so it is waited for only when there is nothing left to handle.
+      if (!any && !connection_.receive()) connection_.wait(false);
     }
   }
 

@@ -16,6 +16,9 @@ void consume(const Options& options);
 void latency(const Options& options);
 // Publishes one message of `body_bytes`, of any size, fetches it with basic.get and compares every byte.
 void huge(const Options& options);
+// Opens `sessions` x `channels`, and on each channel publishes `count` messages to a queue of its own and
+// consumes them.
+void crowd(const Options& options);
 // Takes one message off the queue and prints its properties as --properties takes them.
 void peek(const Options& options);
 // Opens a session and keeps it until stdin ends; prints a line when it is open.

@@ -25,7 +25,7 @@ Options parse_options(int argc, char** argv) {
   CLI::App app("Measures an AMQP 0-9-1 endpoint over raw sockets and prints one JSON object");
   app.add_option("mode", options.mode)
       ->required()
-      ->check(CLI::IsMember({"publish", "consume", "latency", "huge", "peek", "hold"}));
+      ->check(CLI::IsMember({"publish", "consume", "latency", "huge", "crowd", "peek", "hold"}));
   app.add_option("--endpoint", options.endpoints,
                  "tcp:HOST:PORT or unix:PATH; latency takes several, and echo-tcp, echo-unix")
       ->required();
@@ -38,6 +38,8 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--size", options.body_bytes, "bytes of a body, at least 8")
       ->check(CLI::Range(uint64_t{8}, uint64_t{1} << 40));
   app.add_option("--window", options.window, "publishes unconfirmed at most")->check(CLI::PositiveNumber);
+  app.add_option("--sessions", options.sessions, "of a crowd");
+  app.add_option("--channels", options.channels, "of each session of a crowd");
   app.add_option("--prefetch", options.prefetch);
   app.add_option("--batching", batching, "on: one write for all that may go; off: one write a message or ack")
       ->check(CLI::IsMember({"on", "off"}));

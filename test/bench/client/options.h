@@ -20,6 +20,8 @@ struct Options {
   uint64_t count = 10000;
   size_t body_bytes = 1024;
   uint64_t window = 1000;
+  uint64_t sessions = 200;
+  uint16_t channels = 5;
   uint16_t prefetch = 500;
   bool batching = true;
   bool keep_queue = false;

@@ -80,16 +80,17 @@ std::vector<uint8_t> delivery_mode_properties(uint8_t delivery_mode) {
 }
 
 Message make_message(std::string_view exchange, std::string_view routing_key,
-                     std::span<const uint8_t> properties, size_t body_bytes, uint32_t frame_max) {
+                     std::span<const uint8_t> properties, size_t body_bytes, uint32_t frame_max,
+                     uint16_t channel) {
   if (body_bytes < 8) fail("a body needs at least 8 bytes for its number");
   Message message;
   std::vector<uint8_t> payload;
   Writer(payload).u32(kBasicPublish).u16(0).short_string(exchange).short_string(routing_key).u8(0);
-  append_frame(message.bytes, kMethod, 1, payload);
+  append_frame(message.bytes, kMethod, channel, payload);
 
   payload.clear();
   Writer(payload).u16(60).u16(0).u64(body_bytes).raw(properties);
-  append_frame(message.bytes, kHeader, 1, payload);
+  append_frame(message.bytes, kHeader, channel, payload);
 
   constexpr size_t kFrameHeaderBytes = 7, kFrameOverheadBytes = 8;
   message.number_offset = message.bytes.size() + kFrameHeaderBytes;
@@ -97,7 +98,7 @@ Message make_message(std::string_view exchange, std::string_view routing_key,
   for (size_t left = body_bytes; left > 0;) {
     const size_t chunk = std::min(left, chunk_max);
     payload.assign(chunk, 'x');
-    append_frame(message.bytes, kBody, 1, payload);
+    append_frame(message.bytes, kBody, channel, payload);
     left -= chunk;
   }
   return message;

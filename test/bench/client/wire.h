@@ -94,7 +94,8 @@ struct Message {
 // `properties` is what follows the body size in a content header: the flags and the property list. The body
 // holds no byte that would make it look like a claim-check frame. Requires body_bytes >= 8.
 Message make_message(std::string_view exchange, std::string_view routing_key,
-                     std::span<const uint8_t> properties, size_t body_bytes, uint32_t frame_max);
+                     std::span<const uint8_t> properties, size_t body_bytes, uint32_t frame_max,
+                     uint16_t channel = 1);
 
 // Flags and list with the delivery mode alone; 0 leaves it out.
 std::vector<uint8_t> delivery_mode_properties(uint8_t delivery_mode);

@@ -227,6 +227,22 @@ def p6(bench):
     shutil.rmtree(store)
 
 
+def p8(bench):
+    """200 sessions of 5 channels, each publishing and consuming its own messages: nothing lost or reordered, memory bounded."""
+    if not bench.bellhop_binary:
+        return
+    sessions, channels, each = 200, 5, 100
+    bellhop = Bellhop(bench.folder, bench.broker, bench.bellhop_binary, "stamp", "bellhop-crowd")
+    resident = Resident(bellhop.pid)
+    rate = bench.client.run("crowd", bellhop.unix, queue=fresh_queue(), sessions=sessions, channels=channels, count=each,
+                            window=20, prefetch=20)["messages_per_s"]
+    peak_mib, most_mib = resident.peak_mib(), 64 + sessions / 4
+    line("P8", "unix, batching, classic", f"{sessions} sessions x {channels} channels x {each} messages",
+         f"all confirmed and received in order, {number(rate)} /s, peak {peak_mib:.1f} MiB",
+         verdict(peak_mib <= most_mib, f"<= {most_mib:.0f} MiB"))
+    bellhop.stop()
+
+
 def bellhop_with_store(bench):
     """A fresh bellhop with a filesystem store, and the store's folder."""
     store = os.path.join(bench.folder, "store")
@@ -308,5 +324,5 @@ def idle_mib(bench, proxy):
     return resident
 
 
-LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7}
+LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8}
 DEFAULT = ("P1", "P2", "P3", "P4", "P7")
