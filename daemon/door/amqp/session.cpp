@@ -39,7 +39,7 @@ Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string ref
   uv_loop_init(&loop_);
   core_ = std::make_unique<SessionCore>(shared_, &loop_, id_);
   auto mailbox = Mailbox::open(&loop_);
-  if (mailbox) core_->mailbox = mailbox.value();
+  if (mailbox) core_->mailbox = mailbox_ = mailbox.value();
   core_->on_close_connection = [this](uint16_t code, const std::string& text, uint32_t method) {
     close_by_bellhop(code, text, method);
   };
@@ -52,14 +52,14 @@ Session::~Session() {
 }
 
 void Session::drain() {
-  core_->mailbox->post([this] {
+  mailbox_->post([this] {
     core_->draining = true;
     if (stage_ < Stage::running) finish();
   });
 }
 
 void Session::stop(std::string why) {
-  core_->mailbox->post([this, why = std::move(why)] {
+  mailbox_->post([this, why = std::move(why)] {
     if (stage_ < Stage::running) {
       finish();
     } else {

@@ -86,6 +86,7 @@ class Session : public LinkOwner {
   uv_timer_t timer_{};
   int fd_;
 
+  std::shared_ptr<Mailbox> mailbox_;  // other threads' way in; outlives the core
   std::unique_ptr<SessionCore> core_;
   std::unique_ptr<Connector> connector_;
   std::unique_ptr<Handshake> handshake_;
