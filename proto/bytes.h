@@ -20,11 +20,15 @@ inline std::string_view as_text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-inline uint16_t load_u16(const uint8_t* at) { return static_cast<uint16_t>((at[0] << 8) | at[1]); }
+inline uint16_t load_u16(const uint8_t* at) {
+  return static_cast<uint16_t>((at[0] << 8) | at[1]);
+}
 inline uint32_t load_u32(const uint8_t* at) {
   return (uint32_t{at[0]} << 24) | (uint32_t{at[1]} << 16) | (uint32_t{at[2]} << 8) | uint32_t{at[3]};
 }
-inline uint64_t load_u64(const uint8_t* at) { return (uint64_t{load_u32(at)} << 32) | load_u32(at + 4); }
+inline uint64_t load_u64(const uint8_t* at) {
+  return (uint64_t{load_u32(at)} << 32) | load_u32(at + 4);
+}
 
 inline void store_u16(uint8_t* at, uint16_t value) {
   at[0] = static_cast<uint8_t>(value >> 8);
@@ -39,8 +43,12 @@ inline void store_u64(uint8_t* at, uint64_t value) {
   store_u32(at + 4, static_cast<uint32_t>(value));
 }
 
-inline void put(Buffer& out, Bytes bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
-inline void put_u8(Buffer& out, uint8_t value) { out.push_back(value); }
+inline void put(Buffer& out, Bytes bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+inline void put_u8(Buffer& out, uint8_t value) {
+  out.push_back(value);
+}
 inline void put_u16(Buffer& out, uint16_t value) {
   uint8_t raw[2];
   store_u16(raw, value);
@@ -67,8 +75,8 @@ inline void put_longstr(Buffer& out, std::string_view text) {
   put(out, as_bytes(text));
 }
 
-// Reads a span front to back. A read past the end returns zero or empty and makes ok() false for good, so that a
-// decoder checks once, at its end.
+// Reads a span front to back. A read past the end returns zero or empty and makes ok() false for good, so
+// that a decoder checks once, at its end.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : rest_(bytes) {}

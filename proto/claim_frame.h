@@ -18,10 +18,12 @@ enum class Framing { raw, inlined, check };
 // `start` is the body's first bytes, at least min(3, body size) of them.
 Framing framing_of(Bytes start);
 
-// Whether a key may be redeemed (wire-contract section 2): [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not ending in ".partial".
+// Whether a key may be redeemed (wire-contract section 2): [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not
+// ending in ".partial".
 bool is_redeemable_key(std::string_view key);
 
-// The error text for a key that may not be: has "is not a key this store issued", the key shortened and made printable.
+// The error text for a key that may not be: has "is not a key this store issued", the key shortened and made
+// printable.
 std::string bad_key_reason(std::string_view key);
 
 }  // namespace bellhop::proto

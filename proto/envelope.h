@@ -1,4 +1,5 @@
-// The AceMQ envelope headers (wire-contract section 5): written on a publish whose route says so, a header the app already set kept.
+// The AceMQ envelope headers (wire-contract section 5): written on a publish whose route says so, a header
+// the app already set kept.
 #pragma once
 
 #include <string_view>

@@ -35,21 +35,25 @@ enum class Split { frame, need_more, error };
 
 struct SplitResult {
   Split status = Split::need_more;
-  Frame frame;             // status frame
-  size_t need_bytes = 0;   // status need_more: the whole frame's size where its head is known, else frame_head_bytes
+  Frame frame;  // status frame
+  size_t need_bytes =
+      0;  // status need_more: the whole frame's size where its head is known, else frame_head_bytes
   const char* problem = "";  // status error: what is wrong, for a 501 FRAME_ERROR
 };
 
-// Takes the first frame off `in`. An error is: a type that is not 1, 2, 3 or 8, a frame of more than frame_bytes_max bytes
-// (overhead included), an end octet that is not CE, or a heartbeat that is not on channel 0 or not empty.
+// Takes the first frame off `in`. An error is: a type that is not 1, 2, 3 or 8, a frame of more than
+// frame_bytes_max bytes (overhead included), an end octet that is not CE, or a heartbeat that is not on
+// channel 0 or not empty.
 SplitResult split_frame(Bytes in, size_t frame_bytes_max);
 
 void put_frame(Buffer& out, uint8_t type, uint16_t channel, Bytes payload);
 
-// Writes `body` as body frames, none of more than frame_bytes_max bytes, overhead included. Precondition: frame_bytes_max > 8.
+// Writes `body` as body frames, none of more than frame_bytes_max bytes, overhead included. Precondition:
+// frame_bytes_max > 8.
 void put_body_frames(Buffer& out, uint16_t channel, Bytes body, size_t frame_bytes_max);
 
-// Opens a frame whose payload is then appended to `out`; end_frame writes size and end octet. Returns the position for end_frame.
+// Opens a frame whose payload is then appended to `out`; end_frame writes size and end octet. Returns the
+// position for end_frame.
 size_t begin_frame(Buffer& out, uint8_t type, uint16_t channel);
 void end_frame(Buffer& out, size_t begin);
 

@@ -1,4 +1,5 @@
-// A carried itinerary (wire-contract section 4): one header, `acemq-routing-slip`, JSON, with the stops ahead and those done.
+// A carried itinerary (wire-contract section 4): one header, `acemq-routing-slip`, JSON, with the stops ahead
+// and those done.
 #pragma once
 
 #include <optional>
@@ -6,26 +7,28 @@
 #include <vector>
 
 #include "proto/bytes.h"
-#include "proto/table.h"
 #include "proto/result.h"
+#include "proto/table.h"
 
 namespace bellhop::proto {
 
 inline constexpr std::string_view itinerary_header = "acemq-routing-slip";
-inline constexpr size_t itinerary_json_bytes_max = 65536;  // reading
+inline constexpr size_t itinerary_json_bytes_max = 65536;   // reading
 inline constexpr size_t itinerary_start_bytes_max = 32768;  // at start, with every stop done
 inline constexpr int itinerary_depth_max = 16;
 
 struct Stop {
   std::string exchange, routing_key, name, completed_at;
-  std::string unknown;  // fields that are not ours, as JSON object members without braces, kept through a rewrite
+  std::string
+      unknown;  // fields that are not ours, as JSON object members without braces, kept through a rewrite
 };
 
 class Itinerary {
  public:
   // Errors: no stops, more than 64, JSON of more than 32 KiB with every stop done.
   static Result<Itinerary> start_of(std::vector<Stop> stops);
-  // Errors (permanent): not JSON, a root that is no object, `steps` that is no array, a stop that is no object, too long, too deep.
+  // Errors (permanent): not JSON, a root that is no object, `steps` that is no array, a stop that is no
+  // object, too long, too deep.
   static Result<Itinerary> parse(std::string_view json);
 
   const std::vector<Stop>& steps() const { return steps_; }
@@ -41,7 +44,8 @@ class Itinerary {
   std::string unknown_;  // as Stop::unknown, of the root
 };
 
-// The acemq-routing-slip header of a table, nothing when absent. A field that is no string gives an empty text (not JSON).
+// The acemq-routing-slip header of a table, nothing when absent. A field that is no string gives an empty
+// text (not JSON).
 std::optional<std::string_view> itinerary_text(Bytes header_fields);
 
 std::string utc_seconds(int64_t epoch_s);  // 2026-09-09T16:18:09Z

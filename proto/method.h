@@ -1,6 +1,7 @@
-// The methods a session reads or writes on its hot path, decoded straight off the payload, and the number of every
-// method that it tells apart. A method number is class << 16 | method (as rabbitmq-c's amqp_method_number_t). Decoded
-// views borrow from the payload. Every decoder returns an Error for a truncated payload and for trailing bytes.
+// The methods a session reads or writes on its hot path, decoded straight off the payload, and the number of
+// every method that it tells apart. A method number is class << 16 | method (as rabbitmq-c's
+// amqp_method_number_t). Decoded views borrow from the payload. Every decoder returns an Error for a
+// truncated payload and for trailing bytes.
 #pragma once
 
 #include <string>
@@ -38,7 +39,9 @@ inline constexpr uint32_t connection_start = 0x000A000A, connection_start_ok = 0
 inline constexpr uint16_t class_basic = 60;
 
 // 0 for a payload too short to have one (no method has that number).
-inline uint32_t method_number(Bytes payload) { return payload.size() < 4 ? 0 : load_u32(payload.data()); }
+inline uint32_t method_number(Bytes payload) {
+  return payload.size() < 4 ? 0 : load_u32(payload.data());
+}
 
 struct Publish {
   std::string_view exchange, routing_key;
@@ -97,7 +100,8 @@ void put_reject(Buffer& out, uint16_t channel, uint64_t delivery_tag, bool reque
 // `number` is connection_close or channel_close; the text is cut at 255 bytes.
 void put_close(Buffer& out, uint32_t number, uint16_t channel, const Close& close);
 void put_tune(Buffer& out, uint32_t number, const Tune& tune);
-// A method without arguments, or whose arguments are all zero in `argument_bytes` bytes (channel.open, tx.select-ok, ...).
+// A method without arguments, or whose arguments are all zero in `argument_bytes` bytes (channel.open,
+// tx.select-ok, ...).
 void put_empty_method(Buffer& out, uint32_t number, uint16_t channel, size_t argument_bytes = 0);
 
 // --- through rabbitmq-c's amqp_decode_method; strings are copied ---
@@ -128,9 +132,11 @@ Result<StartOk> decode_start_ok(Bytes payload);
 void put_start_ok(Buffer& out, const StartOk& start_ok);
 Result<std::string> decode_open(Bytes payload);  // connection.open: the virtual host
 void put_open(Buffer& out, std::string_view vhost);
-Result<std::string> decode_start_mechanisms(Bytes payload);  // connection.start: its mechanisms, blank separated
+Result<std::string> decode_start_mechanisms(
+    Bytes payload);  // connection.start: its mechanisms, blank separated
 Result<Consume> decode_consume(Bytes payload);
-Result<std::string> decode_consume_ok(Bytes payload);  // the consumer tag; also basic.cancel and basic.cancel-ok
+Result<std::string> decode_consume_ok(
+    Bytes payload);  // the consumer tag; also basic.cancel and basic.cancel-ok
 Result<Get> decode_get(Bytes payload);
 void put_get(Buffer& out, uint16_t channel, const Get& get);
 Result<QueueDeclare> decode_queue_declare(Bytes payload);

@@ -1,4 +1,5 @@
-// A declared route (wire-contract section 4): three headers that say all steps, which one the message is for, and one run's id.
+// A declared route (wire-contract section 4): three headers that say all steps, which one the message is for,
+// and one run's id.
 #pragma once
 
 #include <optional>
@@ -20,10 +21,11 @@ bool is_step_name(std::string_view name);  // [A-Za-z0-9][A-Za-z0-9.-]*
 
 class RoutingSlip {
  public:
-  // A fresh slip at position 0. Errors: no steps, more than 64, a route header of more than 8 KiB, a name that is none.
+  // A fresh slip at position 0. Errors: no steps, more than 64, a route header of more than 8 KiB, a name
+  // that is none.
   static Result<RoutingSlip> start_of(std::vector<std::string> steps, std::string run_id);
-  // Out of a headers table (its fields, without the length). Nothing: the message carries no declared slip. A missing run id
-  // becomes `fresh_run_id`. Never an error: position rules of wire-contract section 4.
+  // Out of a headers table (its fields, without the length). Nothing: the message carries no declared slip. A
+  // missing run id becomes `fresh_run_id`. Never an error: position rules of wire-contract section 4.
   static std::optional<RoutingSlip> from(Bytes header_fields, std::string_view fresh_run_id);
 
   const std::vector<std::string>& steps() const { return steps_; }

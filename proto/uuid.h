@@ -20,6 +20,8 @@ class UuidGenerator {
   std::array<uint64_t, 4> state_;
 };
 
-inline std::string_view view(const UuidGenerator::Text& text) { return {text.data(), text.size()}; }
+inline std::string_view view(const UuidGenerator::Text& text) {
+  return {text.data(), text.size()};
+}
 
 }  // namespace bellhop::proto

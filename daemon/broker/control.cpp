@@ -67,12 +67,6 @@ std::string vhost_of(const config::Broker& broker, const config::BrokerUrl& url)
   return mapped == broker.vhost_map.end() ? asked : mapped->second;
 }
 
-bool has_credentials(const config::Broker& broker) {
-  return broker.has_credentials() ||
-         std::any_of(broker.urls.begin(), broker.urls.end(),
-                     [](const config::BrokerUrl& url) { return !url.username.empty(); });
-}
-
 amqp_rpc_reply_t declare(amqp_connection_state_t connection, const Declaration& item) {
   switch (item.kind) {
     case Declaration::Kind::exchange:
@@ -112,7 +106,7 @@ Result<void> open_channel(amqp_connection_state_t connection) {
 Control::Control(std::shared_ptr<const config::Config> config) : config_(std::move(config)) {
   std::vector<Declaration> wanted = declarations_of(*config_);
   if (wanted.empty()) return;
-  if (!has_credentials(config_->broker)) {
+  if (!config_->broker.has_credentials()) {
     spdlog::warn(
         "pipelines not declared, the configuration has no broker credentials (broker.username and password, "
         "or in the URL)");
@@ -245,13 +239,12 @@ Result<void> Control::try_url(const config::BrokerUrl& url, std::vector<Declarat
 Result<void> Control::declare_all(amqp_connection_state_t_* connection, const config::BrokerUrl& url,
                                   std::vector<Declaration>& left) {
   const config::Broker& broker = config_->broker;
-  const bool own = !url.username.empty();
   const std::string vhost = vhost_of(broker, url);
   amqp_set_handshake_timeout(connection, &kAnswerTimeout);
   amqp_set_rpc_timeout(connection, &kAnswerTimeout);
-  const amqp_rpc_reply_t login = amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
-                                            (own ? url.username : broker.username).c_str(),
-                                            (own ? url.password : broker.password).c_str());
+  const amqp_rpc_reply_t login =
+      amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
+                 broker.username_for(url).c_str(), broker.password_for(url).c_str());
   if (!is_normal(login)) return Error{"cannot log in to vhost `" + vhost + "`: " + text_of(login)};
   if (Result<void> opened = open_channel(connection); !opened) return opened;
 

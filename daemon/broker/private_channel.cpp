@@ -73,7 +73,8 @@ bool PrivateChannel::on_frame(const proto::Frame& frame) {
     case method::basic_nack: {
       auto settled = decode_settle(frame.payload);
       if (!settled) return false;
-      settle(settled.value().delivery_tag, settled.value().multiple, method_number(frame.payload) == method::basic_nack);
+      settle(settled.value().delivery_tag, settled.value().multiple,
+             method_number(frame.payload) == method::basic_nack);
       return true;
     }
     case method::basic_return: {
@@ -96,15 +97,16 @@ bool PrivateChannel::on_frame(const proto::Frame& frame) {
   }
 }
 
-// A return carries no tag: it belongs to the earliest item in flight that looks like it. Items that look alike share their fate.
+// A return carries no tag: it belongs to the earliest item in flight that looks like it. Items that look
+// alike share their fate.
 void PrivateChannel::on_return(const proto::Frame& frame) {
   auto header = proto::decode_content_header(frame.payload);
   return_rest_bytes_ = header ? header.value().body_bytes : 0;
   if (!header) return;
   std::string_view message_id = header.value().text(proto::message_id);
   auto match = std::find_if(in_flight_.begin(), in_flight_.end(), [&](const Flying& flying) {
-    return !flying.returned && flying.item.exchange == return_exchange_ && flying.item.routing_key == return_key_ &&
-           flying.item.message_id == message_id;
+    return !flying.returned && flying.item.exchange == return_exchange_ &&
+           flying.item.routing_key == return_key_ && flying.item.message_id == message_id;
   });
   if (match == in_flight_.end()) return;
   match->returned = true;

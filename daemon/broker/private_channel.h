@@ -1,7 +1,9 @@
-// PrivateChannel: the session's own channel of its broker connection, for hops and parks (design section 4). In confirm mode, always
-// mandatory: the client's channel may be transactional, unconfirmed, or be closed by a bad destination.
+// PrivateChannel: the session's own channel of its broker connection, for hops and parks (design section 4).
+// In confirm mode, always mandatory: the client's channel may be transactional, unconfirmed, or be closed by
+// a bad destination.
 //
-//   closed ──post──► opening ──open-ok──► selecting ──select-ok──► ready ──channel.close──► closed, each pending item retried alone
+//   closed ──post──► opening ──open-ok──► selecting ──select-ok──► ready ──channel.close──► closed, each
+//   pending item retried alone
 //
 // One thread (the session's). Writes into the broker link's outbox; the session flushes.
 #pragma once
@@ -21,16 +23,21 @@ class Outbox;
 class PrivateChannel {
  public:
   struct Outcome {
-    enum class Kind { acked, nacked, returned, refused };  // refused: the broker closed the channel because of this item
+    enum class Kind {
+      acked,
+      nacked,
+      returned,
+      refused
+    };  // refused: the broker closed the channel because of this item
     Kind kind = Kind::acked;
     uint16_t code = 0;  // of a return or a close
     std::string text;
   };
   struct Item {
     std::string exchange, routing_key, message_id;  // tell which item a return belongs to
-    std::string declare_queue;                      // not empty: declared first (classic, durable, no arguments)
-    Buffer frames;                                  // basic.publish (mandatory), header and body, on channel id()
-    std::function<void(const Outcome&)> done;       // once, from on_frame; never when the session ends first
+    std::string declare_queue;                 // not empty: declared first (classic, durable, no arguments)
+    Buffer frames;                             // basic.publish (mandatory), header and body, on channel id()
+    std::function<void(const Outcome&)> done;  // once, from on_frame; never when the session ends first
   };
 
   PrivateChannel(uint16_t id, Outbox& out) : id_(id), out_(out) {}

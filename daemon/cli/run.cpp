@@ -41,10 +41,12 @@ class Daemon {
     if (!mailbox) return fail(mailbox.error());
     mailbox_ = mailbox.value();
     sessions_ = std::make_unique<Sessions>(shared_, mailbox_);
-    auto listener = Listener::open(&loop_, config.listen, [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
+    auto listener = Listener::open(&loop_, config.listen,
+                                   [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
     if (!listener) return fail(listener.error());
     listener_ = std::move(listener.value());
-    auto signals = Signals::watch(&loop_, [this] { drain(); }, [] { stop_now(); });
+    auto signals = Signals::watch(
+        &loop_, [this] { drain(); }, [] { stop_now(); });
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
     control_ = std::make_unique<Control>(shared_.config);
@@ -63,18 +65,21 @@ class Daemon {
   }
 
   void drain() {
-    spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(), shared_.config->limits.drain_timeout_ms);
+    spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(),
+                 shared_.config->limits.drain_timeout_ms);
     listener_->close();
     control_->stop();
-    uv_timer_start(&timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->drain_over(); },
-                   shared_.config->limits.drain_timeout_ms, 0);
+    uv_timer_start(
+        &timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->drain_over(); },
+        shared_.config->limits.drain_timeout_ms, 0);
     sessions_->drain([this] { finish(); });
   }
 
   void drain_over() {
     spdlog::warn("drain_timeout is over sessions={}", sessions_->size());
     sessions_->stop_all("bellhop is shutting down");
-    uv_timer_start(&timer_, [](uv_timer_t*) { stop_now(); }, last_wait_ms, 0);
+    uv_timer_start(
+        &timer_, [](uv_timer_t*) { stop_now(); }, last_wait_ms, 0);
   }
 
   void finish() {

@@ -1,4 +1,5 @@
-// HTTP on the local socket: told apart from AMQP by its first bytes, and answered with 501 until bellhop speaks it.
+// HTTP on the local socket: told apart from AMQP by its first bytes, and answered with 501 until bellhop
+// speaks it.
 #pragma once
 
 #include "proto/bytes.h"

@@ -15,7 +15,8 @@ void Sessions::accept(Accepted accepted) {
   if (served_ >= limits.sessions) {
     refusal = "NOT_ALLOWED - bellhop's limits.sessions (" + std::to_string(limits.sessions) + ") is reached";
   } else if (accepted.tcp != nullptr && served_tcp_ >= limits.tcp_sessions) {
-    refusal = "NOT_ALLOWED - bellhop's limits.tcp_sessions (" + std::to_string(limits.tcp_sessions) + ") is reached";
+    refusal = "NOT_ALLOWED - bellhop's limits.tcp_sessions (" + std::to_string(limits.tcp_sessions) +
+              ") is reached";
   }
   if (!refusal.empty()) {
     spdlog::warn("connection refused peer=\"{}\" reason=\"{}\"", accepted.peer, refusal);
@@ -30,7 +31,9 @@ void Sessions::accept(Accepted accepted) {
   uint64_t id = ++ids_;
   is_served_[id] = refusal.empty();
   sessions_[id] = std::make_unique<Session>(shared_, std::move(accepted), id, std::move(refusal),
-                                            [this, mailbox = mailbox_](uint64_t ended_id) { mailbox->post([this, ended_id] { ended(ended_id); }); });
+                                            [this, mailbox = mailbox_](uint64_t ended_id) {
+                                              mailbox->post([this, ended_id] { ended(ended_id); });
+                                            });
 }
 
 void Sessions::ended(uint64_t id) {

@@ -1,4 +1,5 @@
-// Sessions: all of them, and their limits. Main thread; what a session's thread says (it ended) comes through a mailbox.
+// Sessions: all of them, and their limits. Main thread; what a session's thread says (it ended) comes through
+// a mailbox.
 #pragma once
 
 #include <functional>
@@ -12,9 +13,11 @@ namespace bellhop {
 class Sessions {
  public:
   // `mailbox` is the main loop's.
-  Sessions(Shared& shared, std::shared_ptr<Mailbox> mailbox) : shared_(shared), mailbox_(std::move(mailbox)) {}
+  Sessions(Shared& shared, std::shared_ptr<Mailbox> mailbox)
+      : shared_(shared), mailbox_(std::move(mailbox)) {}
 
-  // Takes the descriptor. Past limits.sessions or limits.tcp_sessions the client is told so (530) and not served.
+  // Takes the descriptor. Past limits.sessions or limits.tcp_sessions the client is told so (530) and not
+  // served.
   void accept(Accepted accepted);
   // Every session ends once nothing of it is unsettled; `done` is called when all have.
   void drain(std::function<void()> done);

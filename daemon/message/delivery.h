@@ -1,5 +1,6 @@
-// Delivery: one message on its way from the broker to the client (basic.deliver, basic.get-ok or basic.return) that cannot be relayed at once:
-// its payload is in a store, or it stands behind one whose payload is. One owner: a lane of its channel.
+// Delivery: one message on its way from the broker to the client (basic.deliver, basic.get-ok or
+// basic.return) that cannot be relayed at once: its payload is in a store, or it stands behind one whose
+// payload is. One owner: a lane of its channel.
 #pragma once
 
 #include <deque>
@@ -30,15 +31,16 @@ struct Delivery {
   uint64_t generation = 0;  // of the channel
   DeliveryKind kind = DeliveryKind::deliver;
   State state = State::plain;
-  uint64_t tag = 0;             // the broker's delivery tag; 0 for a return
-  bool no_ack = false;          // the broker has forgotten it already
+  uint64_t tag = 0;                 // the broker's delivery tag; 0 for a return
+  bool no_ack = false;              // the broker has forgotten it already
   bool settle_when_handed = false;  // bellhop acknowledges it after its last byte (basic.get with no_ack)
-  std::string queue;            // where it came from, for a park
+  std::string queue;                // where it came from, for a park
 
   Buffer frames;      // plain: whole frames as the client gets them
   bool open = false;  // plain: more frames of its content are still to come
 
-  Buffer method, header, body;  // a check: the payloads as the broker sent them (a return: method and header already the client's own)
+  Buffer method, header, body;  // a check: the payloads as the broker sent them (a return: method and header
+                                // already the client's own)
   std::string key;
   std::string named_store;  // header bellhop-claim-store, when the header's key is the body's
   Expected expected;
@@ -46,17 +48,17 @@ struct Delivery {
   // Part of the session's memory until the delivery leaves its lane.
   size_t held_bytes() const { return frames.size() + body.size(); }
 
-  size_t next_store = 0;         // position in the order of stores to ask
-  std::string unavailable;       // why the last round could not decide; empty when every store said no
+  size_t next_store = 0;    // position in the order of stores to ask
+  std::string unavailable;  // why the last round could not decide; empty when every store said no
   uint64_t retry_at_ms = 0, give_up_at_ms = 0;
   uint32_t backoff_ms = 0;
-  bool permanent = false;        // no store will ever give it: to be parked
-  std::string reason;            // why a store said no
+  bool permanent = false;  // no store will ever give it: to be parked
+  std::string reason;      // why a store said no
   bool holds_slot = false;
   std::shared_ptr<LocalObject> object;
 
-  Transaction transaction;   // a return: the publish whose object goes once the client has its body back
-  uint64_t client_tag = 0;   // a return: the publish whose confirm waits for it; 0 for none
+  Transaction transaction;  // a return: the publish whose object goes once the client has its body back
+  uint64_t client_tag = 0;  // a return: the publish whose confirm waits for it; 0 for none
 };
 
 using Lane = std::deque<std::shared_ptr<Delivery>>;

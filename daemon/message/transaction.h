@@ -1,5 +1,6 @@
-// Transaction: what one publish or one hop makes true. The object in the store comes first, then the message at the broker; until the
-// message was sent the object can and must be removed again, afterwards only when it is known that no queue can hold the message.
+// Transaction: what one publish or one hop makes true. The object in the store comes first, then the message
+// at the broker; until the message was sent the object can and must be removed again, afterwards only when it
+// is known that no queue can hold the message.
 #pragma once
 
 #include <optional>
@@ -33,7 +34,8 @@ class Transaction {
   const std::optional<Claim>& claim() const { return claim_; }
   ClaimStore* store() const { return store_; }
 
-  // The message is on its way to the broker: from here on the outcome may be unknown, and an unknown outcome keeps the object.
+  // The message is on its way to the broker: from here on the outcome may be unknown, and an unknown outcome
+  // keeps the object.
   void sent() { sent_ = true; }
   // No queue can hold the message (returned, rolled back, never sent): removes the object.
   void undo() {

@@ -1,5 +1,6 @@
-// The memory that bodies take while they are on their way, over all sessions (limits.inflight_bytes). Counters only: who is over it
-// stops reading its own socket, and goes on when its own transfers give memory back, so no session has to wake another.
+// The memory that bodies take while they are on their way, over all sessions (limits.inflight_bytes).
+// Counters only: who is over it stops reading its own socket, and goes on when its own transfers give memory
+// back, so no session has to wake another.
 #pragma once
 
 #include <atomic>

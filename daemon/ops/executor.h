@@ -8,7 +8,8 @@ namespace bellhop {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Any thread. Runs `task` later on the owner's thread, in the order posted. After the owner closed it, tasks are destroyed unrun.
+  // Any thread. Runs `task` later on the owner's thread, in the order posted. After the owner closed it,
+  // tasks are destroyed unrun.
   virtual void post(std::function<void()> task) = 0;
 };
 

@@ -56,8 +56,9 @@ Result<std::optional<Destination>> current_stop(Bytes header_fields, const confi
   return std::optional<Destination>{to.value()};
 }
 
-Result<NextStop> next_stop(Bytes header_fields, std::string_view routing_key, const config::Pipeline* input_pipeline,
-                           const config::RoutingTable& routing, std::string_view fresh_run_id, int64_t now_s) {
+Result<NextStop> next_stop(Bytes header_fields, std::string_view routing_key,
+                           const config::Pipeline* input_pipeline, const config::RoutingTable& routing,
+                           std::string_view fresh_run_id, int64_t now_s) {
   NextStop next;
   if (auto json = proto::itinerary_text(header_fields)) {
     auto itinerary = proto::Itinerary::parse(*json);

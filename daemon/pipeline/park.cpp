@@ -7,7 +7,9 @@ namespace bellhop {
 
 namespace {
 
-bool keep_in_park(const void*, std::string_view name) { return name != "CC" && name != "BCC" && name != error_header; }
+bool keep_in_park(const void*, std::string_view name) {
+  return name != "CC" && name != "BCC" && name != error_header;
+}
 
 void put_renamed(Buffer& fields, std::string_view name, const proto::Field& field) {
   put_shortstr(fields, name);
@@ -19,7 +21,8 @@ void put_renamed(Buffer& fields, std::string_view name, const proto::Field& fiel
 
 std::string parked_queue_of(std::string_view queue, bool is_exclusive) {
   constexpr std::string_view suffix = ".parked";
-  if (queue.empty() || is_exclusive || queue.starts_with("amq.") || queue.size() + suffix.size() > 255) return "bellhop.parked";
+  if (queue.empty() || is_exclusive || queue.starts_with("amq.") || queue.size() + suffix.size() > 255)
+    return "bellhop.parked";
   return std::string(queue) + std::string(suffix);
 }
 
@@ -34,8 +37,8 @@ bool put_renamed_fields(Buffer& fields, const proto::ContentHeader& header, std:
   return true;
 }
 
-bool put_park(Buffer& out, uint16_t channel, std::string_view parked_queue, Bytes header_payload, Bytes body, std::string_view reason,
-              std::string_view broker_user, size_t frame_bytes_max) {
+bool put_park(Buffer& out, uint16_t channel, std::string_view parked_queue, Bytes header_payload, Bytes body,
+              std::string_view reason, std::string_view broker_user, size_t frame_bytes_max) {
   auto header = proto::decode_content_header(header_payload);
   if (!header) return false;
   Buffer fields;

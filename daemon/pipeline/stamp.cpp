@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::string_view claim_header_prefix = "bellhop-claim-";
 
-bool keep_foreign(const void*, std::string_view name) { return !is_claim_header(name); }
+bool keep_foreign(const void*, std::string_view name) {
+  return !is_claim_header(name);
+}
 
 // What the client's own table already has that matters here.
 struct TableFacts {
@@ -26,7 +28,8 @@ TableFacts look_at(Bytes fields) {
   proto::TableCursor cursor(fields);
   while (auto field = cursor.next()) {
     if (is_claim_header(field->name)) facts.has_claim = true;
-    if (field->name == proto::slip_route_header || field->name == proto::itinerary_header) facts.has_slip = true;
+    if (field->name == proto::slip_route_header || field->name == proto::itinerary_header)
+      facts.has_slip = true;
   }
   return facts;
 }
@@ -101,7 +104,8 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
 
   Stamped stamped;
   stamped.exchange = plan.to_exchange ? std::string_view(*plan.to_exchange) : input.publish.exchange;
-  stamped.routing_key = plan.to_routing_key ? std::string_view(*plan.to_routing_key) : input.publish.routing_key;
+  stamped.routing_key =
+      plan.to_routing_key ? std::string_view(*plan.to_routing_key) : input.publish.routing_key;
   fields_.clear();
   if (input.claim != nullptr) put_claim_headers(fields_, *input.claim);
   if (plan.pipeline != nullptr || plan.itinerary) {
@@ -149,9 +153,10 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
     edits.body_bytes = header.body_bytes + input.framing_bytes;
   }
 
-  bool same_destination =
-      stamped.exchange.data() == input.publish.exchange.data() && stamped.routing_key.data() == input.publish.routing_key.data();
-  bool same_header = fields_.empty() && edits.message_id.empty() && !edits.delivery_mode && !facts.has_claim && !edits.body_bytes;
+  bool same_destination = stamped.exchange.data() == input.publish.exchange.data() &&
+                          stamped.routing_key.data() == input.publish.routing_key.data();
+  bool same_header = fields_.empty() && edits.message_id.empty() && !edits.delivery_mode &&
+                     !facts.has_claim && !edits.body_bytes;
   if (same_destination && same_header) {
     stamped.as_it_is = true;
     return stamped;

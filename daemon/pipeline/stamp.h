@@ -1,5 +1,6 @@
-// Stamp: writes the method and content header frames of a publish as they go to the broker: destination, slip, claim, delivery mode,
-// message id, static headers, envelope. The encoded header table is spliced: what bellhop does not own stays byte for byte.
+// Stamp: writes the method and content header frames of a publish as they go to the broker: destination,
+// slip, claim, delivery mode, message id, static headers, envelope. The encoded header table is spliced: what
+// bellhop does not own stays byte for byte.
 #pragma once
 
 #include <string>
@@ -16,8 +17,8 @@ struct StampInput {
   const proto::Publish& publish;  // the client's
   const proto::ContentHeader& header;
   const config::Plan& plan;
-  const Claim* claim = nullptr;   // the payload is in a store
-  size_t framing_bytes = 0;       // 3 when AC 01 00 goes before the payload
+  const Claim* claim = nullptr;  // the payload is in a store
+  size_t framing_bytes = 0;      // 3 when AC 01 00 goes before the payload
 };
 
 struct Stamped {
@@ -40,8 +41,8 @@ void put_claim_headers(Buffer& out, const Claim& claim);
 class Stamper {
  public:
   Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids);
-  // Appends both frames to `out`, or says that the client's own serve, or refuses (406 an unreadable slip or one that leads nowhere, 311 a
-  // header that no longer fits frame_bytes_max).
+  // Appends both frames to `out`, or says that the client's own serve, or refuses (406 an unreadable slip or
+  // one that leads nowhere, 311 a header that no longer fits frame_bytes_max).
   Stamped write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max);
 
  private:

@@ -1,5 +1,6 @@
-// Channel: what a session knows of one client channel. Plain state; the components of this folder work on it, each on its part:
-// publisher on `in`, `queue` and `sent`; downward on `out`; restorer on `deliveries` and `returns`.
+// Channel: what a session knows of one client channel. Plain state; the components of this folder work on it,
+// each on its part: publisher on `in`, `queue` and `sent`; downward on `out`; restorer on `deliveries` and
+// `returns`.
 #pragma once
 
 #include <deque>
@@ -29,7 +30,9 @@ class Held {
     view_ = copy_;
   }
   Bytes view() const { return view_; }
-  Bytes payload() const { return view_.subspan(proto::frame_head_bytes, view_.size() - proto::frame_overhead_bytes); }
+  Bytes payload() const {
+    return view_.subspan(proto::frame_head_bytes, view_.size() - proto::frame_overhead_bytes);
+  }
 
  private:
   Bytes view_;
@@ -45,13 +48,14 @@ struct PublishJob {
   Buffer body;                     // a hop below the threshold: the payload
   std::unique_ptr<Upload> upload;  // null: the body is in `body`
   ClaimStore* store = nullptr;
-  bool complete = false;  // the last body frame came
-  bool settled = false;   // complete, and the upload (if any) has its outcome
+  bool complete = false;      // the last body frame came
+  bool settled = false;       // complete, and the upload (if any) has its outcome
   uint16_t refused_code = 0;  // settled: not 0 when the publish is refused
   std::string refused_text;
   bool refusal_closes = false;  // the channel, also where confirms could say it with a nack
   bool holds_slot = false;
-  uint64_t unwritten_bytes = 0;  // pieces that the store has not taken yet, or `body`: part of the session's memory
+  uint64_t unwritten_bytes =
+      0;  // pieces that the store has not taken yet, or `body`: part of the session's memory
   Transaction transaction;
 };
 
@@ -59,9 +63,9 @@ struct PublishJob {
 struct Release {
   enum class Kind : uint8_t { publish, method, job };
   Kind kind = Kind::method;
-  Buffer frames;                    // publish: frames for the broker so far; method: the client's frame
-  bool open = false;                // publish: more of its body is to come
-  std::shared_ptr<PublishJob> job;  // job
+  Buffer frames;                      // publish: frames for the broker so far; method: the client's frame
+  bool open = false;                  // publish: more of its body is to come
+  std::shared_ptr<PublishJob> job;    // job
   std::unique_ptr<struct Sent> sent;  // publish: what to remember of it
 };
 
@@ -70,7 +74,7 @@ struct Sent {
   uint32_t token = 0;
   uint64_t client_tag = 0;  // 0 without confirms
   bool mandatory = false;
-  bool framed = false;      // bellhop put AC 01 00 before the body
+  bool framed = false;  // bellhop put AC 01 00 before the body
   bool returned = false;
   std::string exchange, routing_key;            // the client's
   std::string sent_exchange, sent_routing_key;  // bellhop's
@@ -87,7 +91,7 @@ struct PublishAssembly {
   const config::Plan* plan = nullptr;
   bool hop = false;
   uint64_t body_bytes = 0, received_bytes = 0;
-  Buffer start;         // raw body frames that came before the third body byte
+  Buffer start;  // raw body frames that came before the third body byte
   std::shared_ptr<PublishJob> job;
 };
 
@@ -101,10 +105,10 @@ struct DeliveryAssembly {
   size_t strip_bytes = 0;  // of the next body frame: the rest of an inline prefix
   uint64_t tag = 0;
   bool no_ack = false, settle_when_handed = false;
-  bool queued = false;  // relaying into the last entry of its lane, not to the client
-  bool tagged = false;  // the tag is in the channel's window already
+  bool queued = false;      // relaying into the last entry of its lane, not to the client
+  bool tagged = false;      // the tag is in the channel's window already
   uint64_t client_tag = 0;  // a return that was queued: the confirm that waits for its end
-  Buffer start;         // raw body frames that came before the third body byte, then (collecting) the body
+  Buffer start;  // raw body frames that came before the third body byte, then (collecting) the body
   std::unique_ptr<Sent> match;  // a return: the publish it belongs to
 };
 
@@ -114,7 +118,8 @@ struct Consumer {
 };
 
 struct Channel {
-  explicit Channel(uint16_t channel_id, uint64_t channel_generation) : id(channel_id), generation(channel_generation) {}
+  explicit Channel(uint16_t channel_id, uint64_t channel_generation)
+      : id(channel_id), generation(channel_generation) {}
 
   enum class State : uint8_t {
     open,
@@ -127,8 +132,9 @@ struct Channel {
   const uint64_t generation;  // tells apart two lives of one id
   State state = State::open;
   bool client_close_ok = false, broker_close_ok = false;  // local_closing
-  Buffer reopened;                     // local_closing: frames of the id's next life, replayed when the broker is done too
-  std::optional<std::pair<uint16_t, std::string>> close_when_whole;  // a local close that waits for the end of a relayed publish
+  Buffer reopened;  // local_closing: frames of the id's next life, replayed when the broker is done too
+  std::optional<std::pair<uint16_t, std::string>>
+      close_when_whole;  // a local close that waits for the end of a relayed publish
 
   bool confirm = false, tx = false;
   bool tx_dirty = false;  // tx: something since the last commit or rollback
@@ -148,14 +154,15 @@ struct Channel {
     bool multiple;
   };
   std::vector<TxSettle> tx_settles;  // acks inside the open transaction
-  std::unordered_map<uint64_t, const config::Pipeline*> input_pipeline;  // deliveries that came from a pipeline's exchange
+  std::unordered_map<uint64_t, const config::Pipeline*>
+      input_pipeline;  // deliveries that came from a pipeline's exchange
 
   std::unordered_map<std::string, Consumer> consumers;
   size_t no_ack_consumers = 0;
   std::deque<Consumer> consumes_awaited;  // consume sent up without a tag, its consume-ok awaited
   std::deque<proto::Get> gets_awaited;
-  std::deque<bool> declares_awaited;      // queue.declare sent up: exclusive
-  std::string last_queue;                 // what an empty queue name stands for
+  std::deque<bool> declares_awaited;  // queue.declare sent up: exclusive
+  std::string last_queue;             // what an empty queue name stands for
 
   uint64_t backlog_bytes = 0;  // of this channel's queue and lanes, part of the session's
 };

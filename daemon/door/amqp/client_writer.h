@@ -1,5 +1,6 @@
-// Everything that goes to the client, in an order that client libraries can read: the frames of one content stand together, nothing of
-// the session between them. Frames that bellhop makes itself while a content is under way wait for its end.
+// Everything that goes to the client, in an order that client libraries can read: the frames of one content
+// stand together, nothing of the session between them. Frames that bellhop makes itself while a content is
+// under way wait for its end.
 #pragma once
 
 #include "daemon/broker/link.h"

@@ -34,7 +34,8 @@ void Downward::relay(const Frame& frame) {
 }
 
 bool Downward::on_frame(Channel& channel, const Frame& frame) {
-  // A content that is half out to the client is finished even on a channel that bellhop closed: nothing may stand inside it.
+  // A content that is half out to the client is finished even on a channel that bellhop closed: nothing may
+  // stand inside it.
   bool half_out = channel.out.stage == DeliveryAssembly::Stage::relaying && !channel.out.queued;
   if (channel.state == Channel::State::local_closing && frame.type != frame_method && !half_out) return true;
   switch (frame.type) {
@@ -159,7 +160,9 @@ void Downward::remember_pipeline(Channel& channel, std::string_view exchange) {
   if (pipeline == nullptr) return;
   auto& known = channel.input_pipeline;
   if (known.size() > 1024 && known.size() > 2 * channel.tags.client_unsettled()) {
-    std::erase_if(known, [&](const auto& entry) { return channel.tags.owner(entry.first) == TagWindow::Owner::settled; });
+    std::erase_if(known, [&](const auto& entry) {
+      return channel.tags.owner(entry.first) == TagWindow::Owner::settled;
+    });
   }
   known[channel.out.tag] = pipeline;
 }
@@ -208,7 +211,8 @@ bool Downward::on_body(Channel& channel, const Frame& frame) {
       break;
   }
   if (frame.payload.size() < claim_prefix_bytes) {
-    // RabbitMQ fills its frames, so a first one this small is the whole body's start by a broker that does not: collected by hand.
+    // RabbitMQ fills its frames, so a first one this small is the whole body's start by a broker that does
+    // not: collected by hand.
     if (out.start.size() + frame.payload.size() < claim_prefix_bytes) {
       put(out.start, frame.payload);
       return true;
@@ -249,7 +253,8 @@ bool Downward::on_body(Channel& channel, const Frame& frame) {
   return true;
 }
 
-// Writes method and content header as the client is to see them, to the client or into the channel's lane behind what is held.
+// Writes method and content header as the client is to see them, to the client or into the channel's lane
+// behind what is held.
 void Downward::begin_plain(Channel& channel, size_t strip_bytes) {
   DeliveryAssembly& out = channel.out;
   Lane& lane = lane_of(channel);
@@ -272,11 +277,13 @@ void Downward::begin_plain(Channel& channel, size_t strip_bytes) {
   size_t before = to->size();
   if (out.match != nullptr) {
     auto returned = decode_return(out.method.payload());
-    Return original{returned.value().reply_code, returned.value().reply_text, out.match->exchange, out.match->routing_key};
+    Return original{returned.value().reply_code, returned.value().reply_text, out.match->exchange,
+                    out.match->routing_key};
     put_return(*to, channel.id, original);
     put_frame(*to, frame_header, channel.id, out.match->header);
   } else {
-    auto header = strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
+    auto header =
+        strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
     if (out.queued) {
       put(*to, out.method.view());
     } else {
@@ -285,7 +292,8 @@ void Downward::begin_plain(Channel& channel, size_t strip_bytes) {
     if (header) {
       HeaderEdits edits;
       edits.body_bytes = out.body_bytes - strip_bytes;
-      put_content_header(out.queued ? *to : core_.writer->content(), channel.id, header.value(), edits, core_.frame_bytes_max);
+      put_content_header(out.queued ? *to : core_.writer->content(), channel.id, header.value(), edits,
+                         core_.frame_bytes_max);
     } else if (out.queued) {
       put(*to, out.header.view());
     } else {
@@ -372,7 +380,8 @@ void Downward::finish_check(Channel& channel) {
     auto returned = decode_return(method_payload);
     Buffer rewritten;
     put_return(rewritten, channel.id,
-               {returned.value().reply_code, returned.value().reply_text, out.match->exchange, out.match->routing_key});
+               {returned.value().reply_code, returned.value().reply_text, out.match->exchange,
+                out.match->routing_key});
     delivery->method.assign(rewritten.begin() + frame_head_bytes, rewritten.end() - 1);
     delivery->header = std::move(out.match->header);
     const Claim& claim = *out.match->transaction.claim();
@@ -434,11 +443,13 @@ void Downward::on_confirm(Channel& channel, const Frame& frame, bool nack) {
   answers_.clear();
   tokens_.clear();
   if (!channel.confirms.on_broker(settle.delivery_tag, settle.multiple, nack, answers_, tokens_)) {
-    core_.log_problem("the broker confirmed a tag that is not outstanding: " + std::to_string(settle.delivery_tag));
+    core_.log_problem("the broker confirmed a tag that is not outstanding: " +
+                      std::to_string(settle.delivery_tag));
   }
   core_.releaser->write_answers(channel, answers_);
   for (uint32_t token : tokens_) {
-    auto found = std::find_if(channel.sent.begin(), channel.sent.end(), [&](const Sent& sent) { return sent.token == token; });
+    auto found = std::find_if(channel.sent.begin(), channel.sent.end(),
+                              [&](const Sent& sent) { return sent.token == token; });
     if (found != channel.sent.end()) channel.sent.erase(found);
   }
 }

@@ -1,5 +1,6 @@
-// Downward: the frames of the broker for the client's channels. Relays what needs nothing, strips inline frames, matches returns to their
-// publishes, translates confirms, keeps the books on tags, consumers and closes, and gives claim checks to the restorer.
+// Downward: the frames of the broker for the client's channels. Relays what needs nothing, strips inline
+// frames, matches returns to their publishes, translates confirms, keeps the books on tags, consumers and
+// closes, and gives claim checks to the restorer.
 //
 //   idle ─deliver, get-ok, return─► header ─content header─► start ─3 bytes─► relaying ──┐
 //                                                              │ a check ───► collecting ─┤ last byte
@@ -24,8 +25,10 @@ class Downward {
   // Copies what is still borrowed from the broker link's buffer. At the end of a turn.
   void detach_held();
 
-  // The client has a content whole: its tag is the client's now, or acknowledged; a return's confirm (client_tag) may follow.
-  void handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no_ack, bool settle_when_handed, uint64_t client_tag);
+  // The client has a content whole: its tag is the client's now, or acknowledged; a return's confirm
+  // (client_tag) may follow.
+  void handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no_ack, bool settle_when_handed,
+              uint64_t client_tag);
 
  private:
   bool on_method(Channel& channel, const proto::Frame& frame);

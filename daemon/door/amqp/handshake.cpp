@@ -18,8 +18,8 @@ constexpr uint32_t frame_bytes_offer_default = 128 * 1024;
 
 std::string too_high(const char* what, uint64_t chosen, uint64_t offered) {
   std::string shown = std::to_string(chosen) + (chosen == 0 ? " (no limit)" : "");
-  return std::string("NOT_ALLOWED - negotiated ") + what + " = " + shown + " is higher than the maximum allowed value (" +
-         std::to_string(offered) + ")";
+  return std::string("NOT_ALLOWED - negotiated ") + what + " = " + shown +
+         " is higher than the maximum allowed value (" + std::to_string(offered) + ")";
 }
 
 }  // namespace
@@ -48,7 +48,8 @@ void Handshake::unexpected(const Frame& frame, const char* from) {
   uint32_t number = method_number(frame.payload);
   core_.close_connection(503,
                          std::string("COMMAND_INVALID - method ") + std::to_string(number >> 16) + "." +
-                             std::to_string(number & 0xFFFF) + " from " + from + " does not belong here in the handshake",
+                             std::to_string(number & 0xFFFF) + " from " + from +
+                             " does not belong here in the handshake",
                          number);
 }
 
@@ -58,7 +59,8 @@ void Handshake::on_broker(const Frame& frame) {
     if (auto mechanisms = decode_start_mechanisms(frame.payload)) mechanisms_ = mechanisms.value();
     core_.writer->relay(frame.raw);
     step_ = Step::start_ok;
-  } else if (number == method::connection_secure && step_ == Step::tune && !core_.config.broker.has_credentials()) {
+  } else if (number == method::connection_secure && step_ == Step::tune &&
+             !core_.config.broker.has_credentials()) {
     core_.writer->relay(frame.raw);
   } else if (number == method::connection_tune && step_ == Step::tune) {
     auto tune = decode_tune(frame.payload);
@@ -76,7 +78,8 @@ void Handshake::on_client(const Frame& frame) {
   uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
   if (number == method::connection_start_ok && step_ == Step::start_ok) {
     on_start_ok(frame);
-  } else if (number == method::connection_secure_ok && step_ == Step::tune && !core_.config.broker.has_credentials()) {
+  } else if (number == method::connection_secure_ok && step_ == Step::tune &&
+             !core_.config.broker.has_credentials()) {
     core_.broker->outbox().borrow(frame.raw);
   } else if (number == method::connection_tune_ok && step_ == Step::tune_ok) {
     auto tune = decode_tune(frame.payload);
@@ -92,28 +95,30 @@ void Handshake::on_client(const Frame& frame) {
 void Handshake::on_start_ok(const Frame& frame) {
   auto decoded = decode_start_ok(frame.payload);
   if (!decoded) {
-    core_.close_connection(502, "SYNTAX_ERROR - connection.start-ok: " + decoded.error(), method::connection_start_ok);
+    core_.close_connection(502, "SYNTAX_ERROR - connection.start-ok: " + decoded.error(),
+                           method::connection_start_ok);
     return;
   }
   StartOk& start_ok = decoded.value();
   Login login = login_of(start_ok.mechanism, start_ok.response);
   client_user_ = login.user;
   const config::Broker& broker = core_.config.broker;
-  bool own = broker.has_credentials() || !url_.username.empty();
-  if (!own) {
+  if (!broker.has_credentials()) {
     core_.broker_user = login.user;
     core_.broker->outbox().borrow(frame.raw);
     step_ = Step::tune;
     return;
   }
   if (!check_client(start_ok)) return;
-  const std::string& user = url_.username.empty() ? broker.username : url_.username;
-  const std::string& password = url_.username.empty() ? broker.password : url_.password;
+  const std::string& user = broker.username_for(url_);
+  const std::string& password = broker.password_for(url_);
   core_.broker_user = user;
   start_ok.mechanism = "PLAIN";
   if ((" " + mechanisms_ + " ").find(" PLAIN ") == std::string::npos) {
-    spdlog::error("session={} broker={} offers no PLAIN login, only: {}", core_.session_id, url_.shown, mechanisms_);
-    core_.close_connection(541, "INTERNAL_ERROR - the broker takes no PLAIN login, which bellhop's own credentials need");
+    spdlog::error("session={} broker={} offers no PLAIN login, only: {}", core_.session_id, url_.shown,
+                  mechanisms_);
+    core_.close_connection(
+        541, "INTERNAL_ERROR - the broker takes no PLAIN login, which bellhop's own credentials need");
     return;
   }
   start_ok.response = std::string(1, '\0') + user + std::string(1, '\0') + password;
@@ -121,7 +126,8 @@ void Handshake::on_start_ok(const Frame& frame) {
   step_ = Step::tune;
 }
 
-// Design section 6: on TCP the client's credentials are checked against `users`; on a Unix socket the peer check was made at accept.
+// Design section 6: on TCP the client's credentials are checked against `users`; on a Unix socket the peer
+// check was made at accept.
 bool Handshake::check_client(const StartOk& start_ok) {
   if (tcp_ == nullptr || tcp_->users.empty()) return true;
   Login login = login_of(start_ok.mechanism, start_ok.response);
@@ -132,41 +138,49 @@ bool Handshake::check_client(const StartOk& start_ok) {
     differs |= static_cast<unsigned>(known->second[at] ^ login.password[at]) & 0xFFU;
   }
   if (differs == 0) return true;
-  spdlog::warn("session={} login refused user={} mechanism={}", core_.session_id, login.user, start_ok.mechanism);
-  core_.close_connection(403, "ACCESS_REFUSED - Login was refused using authentication mechanism " + start_ok.mechanism +
-                                  ". For details see the broker logfile.");
+  spdlog::warn("session={} login refused user={} mechanism={}", core_.session_id, login.user,
+               start_ok.mechanism);
+  core_.close_connection(403, "ACCESS_REFUSED - Login was refused using authentication mechanism " +
+                                  start_ok.mechanism + ". For details see the broker logfile.");
   return false;
 }
 
 void Handshake::on_tune(const Tune& offered) {
   unlimited_frames_ = offered.frame_max_bytes == 0 || offered.frame_max_bytes > frame_bytes_offer_max;
-  offered_.frame_max_bytes = offered.frame_max_bytes == 0 ? frame_bytes_offer_default
-                                                          : std::min(offered.frame_max_bytes, frame_bytes_offer_max);
-  // One channel of the broker's is bellhop's own; 0 means 65535. A broker that allows a single one keeps it for the client.
+  offered_.frame_max_bytes = offered.frame_max_bytes == 0
+                                 ? frame_bytes_offer_default
+                                 : std::min(offered.frame_max_bytes, frame_bytes_offer_max);
+  // One channel of the broker's is bellhop's own; 0 means 65535. A broker that allows a single one keeps it
+  // for the client.
   uint16_t broker_max = offered.channel_max == 0 ? uint16_t{65535} : offered.channel_max;
   offered_.channel_max = broker_max == 1 ? uint16_t{1} : static_cast<uint16_t>(broker_max - 1);
   offered_.channel_max = std::min(offered_.channel_max, core_.config.limits.channels_per_session);
   core_.private_channel_id = broker_max == 1 ? uint16_t{0} : uint16_t{1};
   broker_heartbeat_offer_s_ = offered.heartbeat_s;
-  offered_.heartbeat_s = static_cast<uint16_t>(std::min<uint32_t>(core_.config.broker.heartbeat_ms / 1000, 65535));
+  offered_.heartbeat_s =
+      static_cast<uint16_t>(std::min<uint32_t>(core_.config.broker.heartbeat_ms / 1000, 65535));
   put_tune(core_.writer->own(), method::connection_tune, offered_);
   step_ = Step::tune_ok;
 }
 
 void Handshake::on_tune_ok(const Tune& chosen) {
-  // The same rule as RabbitMQ's: a value above what was offered, or "no limit" where there is one, is not allowed.
+  // The same rule as RabbitMQ's: a value above what was offered, or "no limit" where there is one, is not
+  // allowed.
   if (chosen.channel_max == 0 || chosen.channel_max > offered_.channel_max) {
-    core_.close_connection(530, too_high("channel_max", chosen.channel_max, offered_.channel_max), method::connection_tune_ok);
+    core_.close_connection(530, too_high("channel_max", chosen.channel_max, offered_.channel_max),
+                           method::connection_tune_ok);
     return;
   }
   if (chosen.frame_max_bytes == 0 || chosen.frame_max_bytes > offered_.frame_max_bytes) {
-    core_.close_connection(530, too_high("frame_max", chosen.frame_max_bytes, offered_.frame_max_bytes), method::connection_tune_ok);
+    core_.close_connection(530, too_high("frame_max", chosen.frame_max_bytes, offered_.frame_max_bytes),
+                           method::connection_tune_ok);
     return;
   }
   if (chosen.frame_max_bytes < frame_min_bytes) {
     core_.close_connection(530,
                            "NOT_ALLOWED - negotiated frame_max = " + std::to_string(chosen.frame_max_bytes) +
-                               " is lower than the minimum allowed value (" + std::to_string(frame_min_bytes) + ")",
+                               " is lower than the minimum allowed value (" +
+                               std::to_string(frame_min_bytes) + ")",
                            method::connection_tune_ok);
     return;
   }
@@ -175,7 +189,8 @@ void Handshake::on_tune_ok(const Tune& chosen) {
   client_heartbeat_s_ = chosen.heartbeat_s;
   // 0 on either side of a leg turns that leg's heartbeats off only when it is bellhop's own choice.
   uint16_t own_s = offered_.heartbeat_s;
-  broker_heartbeat_s_ = own_s == 0 || broker_heartbeat_offer_s_ == 0 ? own_s : std::min(own_s, broker_heartbeat_offer_s_);
+  broker_heartbeat_s_ =
+      own_s == 0 || broker_heartbeat_offer_s_ == 0 ? own_s : std::min(own_s, broker_heartbeat_offer_s_);
   Tune up;
   up.channel_max = chosen.channel_max;
   if (core_.private_channel_id != 0) {
@@ -196,9 +211,11 @@ void Handshake::on_open(const Frame& frame) {
   }
   const config::Broker& broker = core_.config.broker;
   vhost_ = asked.value();
-  if (!broker.vhosts.empty() && std::find(broker.vhosts.begin(), broker.vhosts.end(), vhost_) == broker.vhosts.end()) {
-    core_.close_connection(530, "NOT_ALLOWED - access to vhost '" + vhost_ + "' refused by bellhop's broker.vhosts",
-                           method::connection_open);
+  if (!broker.vhosts.empty() &&
+      std::find(broker.vhosts.begin(), broker.vhosts.end(), vhost_) == broker.vhosts.end()) {
+    core_.close_connection(
+        530, "NOT_ALLOWED - access to vhost '" + vhost_ + "' refused by bellhop's broker.vhosts",
+        method::connection_open);
     return;
   }
   if (url_.vhost) {

@@ -1,5 +1,6 @@
-// Handshake: the interleaved opening of both legs (design decision 5). Server and client properties pass verbatim; credentials are replaced when
-// the configuration has some; tune is adjusted so that both legs have the same frame_max and bellhop keeps one channel for itself.
+// Handshake: the interleaved opening of both legs (design decision 5). Server and client properties pass
+// verbatim; credentials are replaced when the configuration has some; tune is adjusted so that both legs have
+// the same frame_max and bellhop keeps one channel for itself.
 //
 //   broker            bellhop             client
 //     start ─────────────────────────────► start
@@ -21,9 +22,11 @@ namespace bellhop {
 class Handshake {
  public:
   // `tcp` is null for a client of a Unix socket. Both outlive the handshake.
-  Handshake(SessionCore& core, const config::BrokerUrl& url, const config::TcpListen* tcp) : core_(core), url_(url), tcp_(tcp) {}
+  Handshake(SessionCore& core, const config::BrokerUrl& url, const config::TcpListen* tcp)
+      : core_(core), url_(url), tcp_(tcp) {}
 
-  // Frames of channel 0 but for connection.close and close-ok, which the session handles. A wrong one closes the connection.
+  // Frames of channel 0 but for connection.close and close-ok, which the session handles. A wrong one closes
+  // the connection.
   void on_client(const proto::Frame& frame);
   void on_broker(const proto::Frame& frame);
 
@@ -48,7 +51,7 @@ class Handshake {
   const config::TcpListen* tcp_;
   Step step_ = Step::start;
   std::string mechanisms_;
-  proto::Tune offered_;         // to the client
+  proto::Tune offered_;  // to the client
   bool unlimited_frames_ = false;
   uint16_t broker_heartbeat_offer_s_ = 0;
   uint16_t client_heartbeat_s_ = 0, broker_heartbeat_s_ = 0;

@@ -25,8 +25,8 @@ struct Dropped {
 };
 
 bool keep_in_hop(const void* context, std::string_view name) {
-  if (name == "x-death" || name == error_header || name == ack_header || name == attempt_header || name == "CC" || name == "BCC" ||
-      is_claim_header(name)) {
+  if (name == "x-death" || name == error_header || name == ack_header || name == attempt_header ||
+      name == "CC" || name == "BCC" || is_claim_header(name)) {
     return false;
   }
   proto::TableCursor cursor(static_cast<const Dropped*>(context)->slip_fields);
@@ -50,7 +50,9 @@ struct Hops::Hop {
   uint64_t memory_bytes = 0;
 };
 
-void Hops::refuse(Channel& channel, uint16_t code, const std::string& text) { core_.releaser->refuse(channel, code, text); }
+void Hops::refuse(Channel& channel, uint16_t code, const std::string& text) {
+  core_.releaser->refuse(channel, code, text);
+}
 
 void Hops::release(Channel& channel, PublishJob& job) {
   auto decoded_publish = proto::decode_publish(job.method);
@@ -79,7 +81,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
     }
   }
   if (has_ack && !hop->input_tag) {
-    core_.close_channel(channel, 406, "PRECONDITION_FAILED - bellhop-ack names no unacknowledged delivery of this channel",
+    core_.close_channel(channel, 406,
+                        "PRECONDITION_FAILED - bellhop-ack names no unacknowledged delivery of this channel",
                         proto::method::basic_publish);
     return;
   }
@@ -91,7 +94,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
   using namespace std::chrono;
   int64_t now_s = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
   auto run_id = core_.uuids.next();
-  auto next = next_stop(fields, publish.routing_key, input_pipeline, *core_.shared.routing, proto::view(run_id), now_s);
+  auto next = next_stop(fields, publish.routing_key, input_pipeline, *core_.shared.routing,
+                        proto::view(run_id), now_s);
   if (!next) {
     refuse(channel, 406, "PRECONDITION_FAILED - " + next.error());
     return;
@@ -101,7 +105,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
     hop->transaction = std::move(job.transaction);
     hop->body = std::move(job.body);
     if (!put_hop(*hop, publish, header, next.value().fields, next.value().to, *job.plan, frames)) {
-      refuse(channel, 311, "the content header of the hop does not fit frame_max, or its headers table is malformed");
+      refuse(channel, 311,
+             "the content header of the hop does not fit frame_max, or its headers table is malformed");
       return;
     }
   }
@@ -130,8 +135,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
   core_.private_channel->post(std::move(item));
 }
 
-bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes slip_fields,
-                   const Destination& to, const config::Plan& plan, Buffer& frames) {
+bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header,
+                   Bytes slip_fields, const Destination& to, const config::Plan& plan, Buffer& frames) {
   Buffer fields(slip_fields.begin(), slip_fields.end());
   proto::HeaderEdits edits;
   edits.drop_user_id = put_renamed_fields(fields, header, core_.broker_user);
@@ -155,7 +160,8 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
     edits.delivery_mode = static_cast<uint8_t>(plan.stamp.delivery_mode);
   }
   bool looks_framed = proto::framing_of(hop.body) != proto::Framing::raw;
-  bool frame_it = looks_framed ? !plan.claim_check.pass_already_framed : plan.claim_check.enabled && plan.claim_check.inline_always;
+  bool frame_it = looks_framed ? !plan.claim_check.pass_already_framed
+                               : plan.claim_check.enabled && plan.claim_check.inline_always;
   Buffer body;
   if (claim) {
     put_claim_headers(fields, *claim);
@@ -178,9 +184,12 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   return true;
 }
 
-void Hops::settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code, const std::string& text) {
+void Hops::settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code,
+                   const std::string& text) {
   Channel* channel = core_.channel(hop->channel, hop->generation);
-  if (channel == nullptr || channel->state == Channel::State::local_closing || channel->state == Channel::State::broker_closing) return;
+  if (channel == nullptr || channel->state == Channel::State::local_closing ||
+      channel->state == Channel::State::broker_closing)
+    return;
   if (hop->input_tag && channel->tags.owner(*hop->input_tag) == TagWindow::Owner::bellhop) {
     if (acked) {
       proto::put_ack(core_.to_broker(*channel), channel->id, *hop->input_tag, false);
@@ -190,7 +199,8 @@ void Hops::settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, u
     }
   }
   if (!acked) {
-    spdlog::warn("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id, channel->id, code, text);
+    spdlog::warn("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id, channel->id,
+                 code, text);
     if (returned && hop->mandatory) hand_back(*channel, *hop, code, text);
   }
   if (channel->confirm) {
@@ -199,7 +209,8 @@ void Hops::settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, u
     core_.releaser->write_answers(*channel, answers);
   } else if (!acked) {
     uint16_t close_code = returned ? uint16_t{312} : code != 0 ? code : uint16_t{541};
-    core_.close_channel(*channel, close_code, "a hop could not be routed on: " + text, proto::method::basic_publish);
+    core_.close_channel(*channel, close_code, "a hop could not be routed on: " + text,
+                        proto::method::basic_publish);
   }
 }
 

@@ -1,6 +1,6 @@
-// Hops: what a publish to bellhop.next does. The slip is advanced, the result goes to the next stop over the private channel, and once the
-// broker has confirmed it, the input (header bellhop-ack) is acknowledged and the client gets its confirm: one transaction.
-// One thread (the session's).
+// Hops: what a publish to bellhop.next does. The slip is advanced, the result goes to the next stop over the
+// private channel, and once the broker has confirmed it, the input (header bellhop-ack) is acknowledged and
+// the client gets its confirm: one transaction. One thread (the session's).
 #pragma once
 
 #include "daemon/door/amqp/session_core.h"
@@ -10,15 +10,17 @@ namespace bellhop {
 class Hops {
  public:
   explicit Hops(SessionCore& core) : core_(core) {}
-  // A hop's turn in its channel's order; its payload is in memory or in a store. Takes what it needs out of the job.
+  // A hop's turn in its channel's order; its payload is in memory or in a store. Takes what it needs out of
+  // the job.
   void release(Channel& channel, PublishJob& job);
 
  private:
   struct Hop;
   void refuse(Channel& channel, uint16_t code, const std::string& text);
-  bool put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes fields, const struct Destination& to,
-               const config::Plan& plan, Buffer& frames);
-  void settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code, const std::string& text);
+  bool put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes fields,
+               const struct Destination& to, const config::Plan& plan, Buffer& frames);
+  void settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code,
+               const std::string& text);
   void hand_back(Channel& channel, Hop& hop, uint16_t code, const std::string& text);
 
   SessionCore& core_;

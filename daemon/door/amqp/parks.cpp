@@ -5,7 +5,8 @@
 
 namespace bellhop {
 
-void Parks::park(const Delivery& delivery, const std::string& reason, std::function<void(std::string failure)> done) {
+void Parks::park(const Delivery& delivery, const std::string& reason,
+                 std::function<void(std::string failure)> done) {
   if (core_.private_channel == nullptr) {
     done("the broker allows one channel only, there is none for a park");
     return;
@@ -17,7 +18,8 @@ void Parks::park(const Delivery& delivery, const std::string& reason, std::funct
   bool fits = false;
   for (size_t reason_bytes : {error_reason_bytes_max, size_t{100}, size_t{0}}) {
     std::string_view text = std::string_view(reason).substr(0, reason_bytes);
-    fits = put_park(frames, channel, queue, delivery.header, delivery.body, text, core_.broker_user, core_.frame_bytes_max);
+    fits = put_park(frames, channel, queue, delivery.header, delivery.body, text, core_.broker_user,
+                    core_.frame_bytes_max);
     if (fits) break;
   }
   if (!fits) {
@@ -35,8 +37,8 @@ void Parks::post(Buffer frames, const std::string& queue, const std::string& mes
   item.message_id = message_id;
   if (declare) item.declare_queue = queue;
   item.frames = frames;
-  item.done = [this, frames = std::move(frames), queue, message_id, declare, done = std::move(done)](
-                  const PrivateChannel::Outcome& outcome) mutable {
+  item.done = [this, frames = std::move(frames), queue, message_id, declare,
+               done = std::move(done)](const PrivateChannel::Outcome& outcome) mutable {
     using Kind = PrivateChannel::Outcome::Kind;
     if (outcome.kind == Kind::acked) {
       done({});

@@ -1,5 +1,5 @@
-// Parks: sends a message that can never be delivered to its parked queue over the private channel, and says when it is safe there.
-// One thread (the session's).
+// Parks: sends a message that can never be delivered to its parked queue over the private channel, and says
+// when it is safe there. One thread (the session's).
 #pragma once
 
 #include <functional>
@@ -11,9 +11,10 @@ namespace bellhop {
 class Parks {
  public:
   explicit Parks(SessionCore& core) : core_(core) {}
-  // `done` is called once, with nothing when the broker has confirmed the parked message, else with why it could not be parked (to be tried
-  // again later: the original is still unacknowledged).
-  void park(const Delivery& delivery, const std::string& reason, std::function<void(std::string failure)> done);
+  // `done` is called once, with nothing when the broker has confirmed the parked message, else with why it
+  // could not be parked (to be tried again later: the original is still unacknowledged).
+  void park(const Delivery& delivery, const std::string& reason,
+            std::function<void(std::string failure)> done);
 
  private:
   void post(Buffer frames, const std::string& queue, const std::string& message_id, bool declare,

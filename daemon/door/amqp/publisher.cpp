@@ -45,7 +45,8 @@ bool Publisher::on_publish(Channel& channel, const proto::Frame& frame) {
   return true;
 }
 
-const config::Plan* Publisher::plan_for(const proto::Publish& publish, const proto::ContentHeader& header) const {
+const config::Plan* Publisher::plan_for(const proto::Publish& publish,
+                                        const proto::ContentHeader& header) const {
   const config::RoutingTable& routing = *core_.shared.routing;
   if (publish.exchange == route_exchange) return routing.by_name(publish.routing_key);
   return &routing.find(publish.exchange, publish.routing_key, header.header_fields());
@@ -59,7 +60,8 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
     return true;
   }
   if (frame.payload.size() < 14) {
-    core_.close_connection(501, "FRAME_ERROR - content header of " + std::to_string(frame.payload.size()) + " bytes");
+    core_.close_connection(
+        501, "FRAME_ERROR - content header of " + std::to_string(frame.payload.size()) + " bytes");
     return true;
   }
   if (load_u16(frame.payload.data()) != proto::class_basic) {
@@ -72,7 +74,8 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
   auto publish = proto::decode_publish(in.method.payload());
   auto header = proto::decode_content_header(frame.payload);
   if (!publish || !header) {
-    core_.close_connection(502, "SYNTAX_ERROR - " + (publish ? header.error() : publish.error()), basic_publish);
+    core_.close_connection(502, "SYNTAX_ERROR - " + (publish ? header.error() : publish.error()),
+                           basic_publish);
     return true;
   }
   in.header.borrow(frame.raw);
@@ -81,19 +84,26 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
   in.plan = plan_for(publish.value(), header.value());
   const config::Limits& limits = core_.config.limits;
   if (in.body_bytes > limits.message_bytes) {
-    refuse(channel, 406, "PRECONDITION_FAILED - message of " + std::to_string(in.body_bytes) +
-                             " bytes is larger than limits.message_bytes (" + std::to_string(limits.message_bytes) + ")", true);
+    refuse(channel, 406,
+           "PRECONDITION_FAILED - message of " + std::to_string(in.body_bytes) +
+               " bytes is larger than limits.message_bytes (" + std::to_string(limits.message_bytes) + ")",
+           true);
   } else if (in.plan == nullptr) {
-    refuse(channel, 404, "NOT_FOUND - no route '" + std::string(publish.value().routing_key) + "' in bellhop's configuration", true);
+    refuse(
+        channel, 404,
+        "NOT_FOUND - no route '" + std::string(publish.value().routing_key) + "' in bellhop's configuration",
+        true);
   } else if (!in.hop && header.value().has(proto::user_id) && !core_.broker_user.empty() &&
              header.value().text(proto::user_id) != core_.broker_user) {
     core_.close_channel(channel, 406,
-                        "PRECONDITION_FAILED - user_id property set to '" + std::string(header.value().text(proto::user_id)) +
+                        "PRECONDITION_FAILED - user_id property set to '" +
+                            std::string(header.value().text(proto::user_id)) +
                             "' but authenticated user was '" + core_.broker_user + "'",
                         basic_publish);
     if (channel.state == Channel::State::open) in.stage = PublishAssembly::Stage::dropping;
   } else if (in.hop && channel.tx) {
-    core_.close_channel(channel, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel", basic_publish);
+    core_.close_channel(channel, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel",
+                        basic_publish);
   } else if (in.body_bytes < proto::claim_prefix_bytes) {
     if (!begin(channel, publish.value(), header.value(), proto::Framing::raw)) return false;
   } else {
@@ -107,12 +117,15 @@ bool Publisher::on_body(Channel& channel, const proto::Frame& frame) {
   PublishAssembly& in = channel.in;
   using Stage = PublishAssembly::Stage;
   if (in.stage == Stage::idle || in.stage == Stage::header) {
-    core_.close_connection(505, "UNEXPECTED_FRAME - expected method or content header frame, got content body frame instead");
+    core_.close_connection(
+        505, "UNEXPECTED_FRAME - expected method or content header frame, got content body frame instead");
     return true;
   }
   if (frame.payload.size() > in.body_bytes - in.received_bytes) {
-    core_.close_connection(501, "FRAME_ERROR - a body of " + std::to_string(in.body_bytes) + " bytes was announced, and more came",
-                           proto::method::basic_publish);
+    core_.close_connection(
+        501,
+        "FRAME_ERROR - a body of " + std::to_string(in.body_bytes) + " bytes was announced, and more came",
+        proto::method::basic_publish);
     return true;
   }
   if (in.stage == Stage::start) {
@@ -153,7 +166,8 @@ ClaimStore* Publisher::store_for(const config::Plan& plan, uint64_t body_bytes, 
 }
 
 // False: the publish has to wait for a transfer to end.
-bool Publisher::begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header, proto::Framing framing) {
+bool Publisher::begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
+                      proto::Framing framing) {
   PublishAssembly& in = channel.in;
   ClaimStore* store = store_for(*in.plan, in.body_bytes, framing, publish);
   std::erase(held_, channel.id);
@@ -167,17 +181,20 @@ bool Publisher::begin(Channel& channel, const proto::Publish& publish, const pro
   const config::ClaimCheck& rule = in.plan->claim_check;
   bool looks_framed = framing != proto::Framing::raw;
   bool direct_reply = publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix);
-  bool frame_it = looks_framed ? !rule.pass_already_framed : rule.enabled && rule.inline_always && !direct_reply;
+  bool frame_it =
+      looks_framed ? !rule.pass_already_framed : rule.enabled && rule.inline_always && !direct_reply;
   begin_relay(channel, publish, header, frame_it ? proto::claim_prefix_bytes : 0);
   return true;
 }
 
-void Publisher::begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header, size_t framing_bytes) {
+void Publisher::begin_relay(Channel& channel, const proto::Publish& publish,
+                            const proto::ContentHeader& header, size_t framing_bytes) {
   PublishAssembly& in = channel.in;
   bool direct = channel.queue.empty();
   Release release;
   Buffer& out = direct ? core_.broker->outbox().tail() : release.frames;
-  Stamped stamped = stamper_.write(out, channel.id, {publish, header, *in.plan, nullptr, framing_bytes}, core_.frame_bytes_max);
+  Stamped stamped = stamper_.write(out, channel.id, {publish, header, *in.plan, nullptr, framing_bytes},
+                                   core_.frame_bytes_max);
   if (stamped.refused_code != 0) {
     refuse(channel, stamped.refused_code, std::move(stamped.refused_text));
     return;
@@ -202,7 +219,8 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish, con
       outbox.borrow(in.method.view());
       outbox.borrow(in.header.view());
     }
-    if (framing_bytes != 0) proto::put_frame(outbox.tail(), proto::frame_body, channel.id, proto::claim_inline_prefix);
+    if (framing_bytes != 0)
+      proto::put_frame(outbox.tail(), proto::frame_body, channel.id, proto::claim_inline_prefix);
     if (!in.start.empty()) outbox.append(in.start);
     core_.releaser->published(channel, std::move(sent));
     return;
@@ -211,7 +229,8 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish, con
     put(release.frames, in.method.view());
     put(release.frames, in.header.view());
   }
-  if (framing_bytes != 0) proto::put_frame(release.frames, proto::frame_body, channel.id, proto::claim_inline_prefix);
+  if (framing_bytes != 0)
+    proto::put_frame(release.frames, proto::frame_body, channel.id, proto::claim_inline_prefix);
   put(release.frames, in.start);
   release.kind = Release::Kind::publish;
   release.open = true;
@@ -221,8 +240,10 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish, con
 
 bool Publisher::begin_job(Channel& channel, ClaimStore* store) {
   PublishAssembly& in = channel.in;
-  // A publish that is still arriving is never kept waiting by others that are: only complete ones give their place back by themselves.
-  if (store != nullptr && core_.transfers >= core_.config.limits.transfers_per_session && finishing_ > 0) return false;
+  // A publish that is still arriving is never kept waiting by others that are: only complete ones give their
+  // place back by themselves.
+  if (store != nullptr && core_.transfers >= core_.config.limits.transfers_per_session && finishing_ > 0)
+    return false;
   auto job = std::make_shared<PublishJob>();
   job->method.assign(in.method.payload().begin(), in.method.payload().end());
   job->header.assign(in.header.payload().begin(), in.header.payload().end());
@@ -272,12 +293,13 @@ void Publisher::add_to_job(Channel& channel, Bytes payload) {
     put(job.body, payload);
     return;
   }
-  job.upload->write(Buffer(payload.begin(), payload.end()), [core = &core_, weak = std::weak_ptr(channel.in.job)](size_t bytes) {
-    auto alive = weak.lock();
-    if (alive == nullptr || alive->unwritten_bytes < bytes) return;
-    alive->unwritten_bytes -= bytes;
-    core->give_back(nullptr, bytes);
-  });
+  job.upload->write(Buffer(payload.begin(), payload.end()),
+                    [core = &core_, weak = std::weak_ptr(channel.in.job)](size_t bytes) {
+                      auto alive = weak.lock();
+                      if (alive == nullptr || alive->unwritten_bytes < bytes) return;
+                      alive->unwritten_bytes -= bytes;
+                      core->give_back(nullptr, bytes);
+                    });
 }
 
 // The last byte of the publish came.
@@ -308,7 +330,8 @@ void Publisher::finish(Channel& channel) {
     return;
   }
   finishing_++;
-  job->upload->finish([this, id = channel.id, generation = channel.generation, weak = std::weak_ptr(job)](Result<Claim> result) {
+  job->upload->finish([this, id = channel.id, generation = channel.generation,
+                       weak = std::weak_ptr(job)](Result<Claim> result) {
     auto alive = weak.lock();
     if (alive != nullptr) uploaded(core_.channel(id, generation), alive, std::move(result));
   });
@@ -349,7 +372,8 @@ void Publisher::drop_incomplete(Channel& channel) {
   PublishAssembly& in = channel.in;
   if (in.stage == PublishAssembly::Stage::idle) return;
   // Only the last entry of the queue can be incomplete.
-  if (in.stage == PublishAssembly::Stage::job || (in.stage == PublishAssembly::Stage::relaying && !channel.queue.empty())) {
+  if (in.stage == PublishAssembly::Stage::job ||
+      (in.stage == PublishAssembly::Stage::relaying && !channel.queue.empty())) {
     Release& last = channel.queue.back();
     core_.give_back(&channel, last.frames.size());
     if (last.job != nullptr) end_job(*last.job);

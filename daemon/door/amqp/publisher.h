@@ -1,5 +1,6 @@
-// Publisher: the frames of a publish as they come from the client. Decides, once the first three body bytes are known, what becomes of it:
-// relayed as its frames come (stamped, escaped), stored while it arrives, or collected for a hop.
+// Publisher: the frames of a publish as they come from the client. Decides, once the first three body bytes
+// are known, what becomes of it: relayed as its frames come (stamped, escaped), stored while it arrives, or
+// collected for a hop.
 //
 //   idle ─publish─► header ─content header─► start ─3 bytes─► relaying ─┐
 //                      │ (body < 3 bytes) ───────────────────► job ──────┤ last byte
@@ -20,15 +21,16 @@ class Publisher {
  public:
   explicit Publisher(SessionCore& core);
 
-  // Each: false when the frame has to wait (limits): nothing was done with it, offer it again later. A frame that breaks the protocol closes
-  // the connection.
+  // Each: false when the frame has to wait (limits): nothing was done with it, offer it again later. A frame
+  // that breaks the protocol closes the connection.
   bool on_publish(Channel& channel, const proto::Frame& frame);
   bool on_header(Channel& channel, const proto::Frame& frame);
   bool on_body(Channel& channel, const proto::Frame& frame);
 
   // Copies what is still borrowed from the client link's buffer. At the end of a turn.
   void detach_held();
-  // Drops the publish whose frames are arriving and all that wait, undoing what they stored. The channel ends.
+  // Drops the publish whose frames are arriving and all that wait, undoing what they stored. The channel
+  // ends.
   void abandon(Channel& channel);
 
   // The client is gone: publishes whose last byte never came are dropped, complete ones stay.
@@ -38,15 +40,18 @@ class Publisher {
   Stamper& stamper() { return stamper_; }
 
  private:
-  bool begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header, proto::Framing framing);
-  void begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header, size_t framing_bytes);
+  bool begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
+             proto::Framing framing);
+  void begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
+                   size_t framing_bytes);
   bool begin_job(Channel& channel, ClaimStore* store);
   void refuse(Channel& channel, uint16_t code, std::string text, bool closes = false);
   void add_to_job(Channel& channel, Bytes payload);
   void finish(Channel& channel);
   void uploaded(Channel* channel, const std::shared_ptr<PublishJob>& job, Result<Claim> result);
   // The store for this publish's body, null when it is not offloaded.
-  ClaimStore* store_for(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing, const proto::Publish& publish) const;
+  ClaimStore* store_for(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
+                        const proto::Publish& publish) const;
   const config::Plan* plan_for(const proto::Publish& publish, const proto::ContentHeader& header) const;
 
   SessionCore& core_;

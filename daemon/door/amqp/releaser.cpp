@@ -14,14 +14,18 @@ namespace bellhop {
 
 namespace {
 
-// Without confirms or a transaction nothing says when a publish can no longer be returned, so only the newest are remembered.
+// Without confirms or a transaction nothing says when a publish can no longer be returned, so only the newest
+// are remembered.
 constexpr size_t unconfirmed_sent_max = 1024;
 
 proto::Frame whole_frame(Bytes raw) {
-  return {raw[0], load_u16(raw.data() + 1), raw.subspan(proto::frame_head_bytes, raw.size() - proto::frame_overhead_bytes), raw};
+  return {raw[0], load_u16(raw.data() + 1),
+          raw.subspan(proto::frame_head_bytes, raw.size() - proto::frame_overhead_bytes), raw};
 }
 
-bool mentions_virtual_exchange(Bytes payload) { return as_text(payload).find("bellhop.") != std::string_view::npos; }
+bool mentions_virtual_exchange(Bytes payload) {
+  return as_text(payload).find("bellhop.") != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -42,7 +46,9 @@ Release& Releaser::enqueue(Channel& channel, Release release) {
 }
 
 void Releaser::pump(Channel& channel) {
-  auto goes_on = [&] { return channel.state == Channel::State::open || channel.state == Channel::State::client_closing; };
+  auto goes_on = [&] {
+    return channel.state == Channel::State::open || channel.state == Channel::State::client_closing;
+  };
   while (!channel.queue.empty() && goes_on()) {
     Release& front = channel.queue.front();
     if (front.kind == Release::Kind::job && !front.job->settled) return;
@@ -83,7 +89,8 @@ void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
 
 void Releaser::refuse(Channel& channel, uint16_t code, const std::string& text, bool closes) {
   if (channel.confirm && !closes) {
-    spdlog::warn("session={} channel={} publish refused code={} reason=\"{}\"", core_.session_id, channel.id, code, text);
+    spdlog::warn("session={} channel={} publish refused code={} reason=\"{}\"", core_.session_id, channel.id,
+                 code, text);
     uint64_t tag = channel.confirms.push_local();
     answers_.clear();
     channel.confirms.settle_local(tag, true, answers_);
@@ -123,8 +130,8 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
   auto header = proto::decode_content_header(job.header);
   const Claim& claim = *job.transaction.claim();
   Buffer& out = core_.broker->outbox().tail();
-  Stamped stamped = core_.publisher->stamper().write(out, channel.id, {publish.value(), header.value(), *job.plan, &claim, 0},
-                                                     core_.frame_bytes_max);
+  Stamped stamped = core_.publisher->stamper().write(
+      out, channel.id, {publish.value(), header.value(), *job.plan, &claim, 0}, core_.frame_bytes_max);
   if (stamped.refused_code != 0) {
     refuse(channel, stamped.refused_code, stamped.refused_text);
     return;
@@ -211,7 +218,8 @@ bool Releaser::settle(Channel& channel, const proto::Frame& frame, uint32_t numb
   if (!decoded) return true;  // the broker says what is wrong with it
   Settle settle = decoded.value();
   if (channel.tx) {
-    // Inside a transaction an ack counts at its commit, and a rollback takes it back: the tags are the client's until then.
+    // Inside a transaction an ack counts at its commit, and a rollback takes it back: the tags are the
+    // client's until then.
     channel.tx_dirty = true;
     if (channel.tags.is_plain()) {
       channel.tx_settles.push_back({settle.delivery_tag, settle.multiple});
@@ -223,7 +231,9 @@ bool Releaser::settle(Channel& channel, const proto::Frame& frame, uint32_t numb
   }
   TagWindow::Covered covered = channel.tags.settle(settle.delivery_tag, settle.multiple);
   if (!covered.ok) {
-    core_.close_channel(channel, 406, "PRECONDITION_FAILED - unknown delivery tag " + std::to_string(settle.delivery_tag), number);
+    core_.close_channel(channel, 406,
+                        "PRECONDITION_FAILED - unknown delivery tag " + std::to_string(settle.delivery_tag),
+                        number);
     return false;
   }
   Buffer& out = core_.to_broker(channel);
@@ -250,7 +260,8 @@ void Releaser::consume(Channel& channel, const proto::Frame& frame) {
   if (!asked.nowait) channel.consumes_awaited.push_back(std::move(consumer));
 }
 
-// True: relay the client's frame as it is. A get without ack goes up as one with: bellhop acknowledges after the last byte.
+// True: relay the client's frame as it is. A get without ack goes up as one with: bellhop acknowledges after
+// the last byte.
 bool Releaser::get(Channel& channel, const proto::Frame& frame) {
   auto get = proto::decode_get(frame.payload);
   if (!get) return true;
@@ -282,11 +293,14 @@ bool Releaser::answer_virtual_exchange(Channel& channel, const proto::Frame& fra
   bool first = is_virtual_exchange(names.first);
   if (!first && !is_virtual_exchange(names.second)) return false;
   if (number == proto::method::exchange_declare && names.passive) {
-    if (!names.nowait) proto::put_empty_method(core_.writer->own(), proto::method::exchange_declare_ok, channel.id);
+    if (!names.nowait)
+      proto::put_empty_method(core_.writer->own(), proto::method::exchange_declare_ok, channel.id);
     return true;
   }
-  core_.close_channel(channel, 403, "ACCESS_REFUSED - exchange '" + (first ? names.first : names.second) +
-                                        "' exists only in bellhop: publish to it, nothing else", number);
+  core_.close_channel(channel, 403,
+                      "ACCESS_REFUSED - exchange '" + (first ? names.first : names.second) +
+                          "' exists only in bellhop: publish to it, nothing else",
+                      number);
   return true;
 }
 

@@ -1,6 +1,6 @@
-// Releaser: keeps each channel's order. What the client sent on a channel goes to the broker in that order: a publish whose body is still on
-// its way to a store holds back every later method of its channel (design decision 7).
-// One thread (the session's).
+// Releaser: keeps each channel's order. What the client sent on a channel goes to the broker in that order: a
+// publish whose body is still on its way to a store holds back every later method of its channel (design
+// decision 7). One thread (the session's).
 #pragma once
 
 #include "daemon/door/amqp/session_core.h"
@@ -18,7 +18,8 @@ class Releaser {
   // Releases what is ready at the front.
   void pump(Channel& channel);
 
-  // A publish was written to the broker on the client's channel. Gives `sent` (null: nothing to remember) its tags.
+  // A publish was written to the broker on the client's channel. Gives `sent` (null: nothing to remember) its
+  // tags.
   void published(Channel& channel, std::unique_ptr<Sent> sent);
   // A publish is refused by bellhop: a nack for exactly its tag, or the channel's close.
   void refuse(Channel& channel, uint16_t code, const std::string& text, bool closes = false);
@@ -42,6 +43,8 @@ class Releaser {
 
 inline constexpr std::string_view next_exchange = "bellhop.next";
 inline constexpr std::string_view route_exchange = "bellhop.route";
-inline bool is_virtual_exchange(std::string_view name) { return name == next_exchange || name == route_exchange; }
+inline bool is_virtual_exchange(std::string_view name) {
+  return name == next_exchange || name == route_exchange;
+}
 
 }  // namespace bellhop

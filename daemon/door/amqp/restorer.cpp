@@ -19,7 +19,9 @@ constexpr size_t read_bytes = 512 * 1024;
 constexpr size_t outbox_bytes_max = 1024 * 1024;
 constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
 
-bool keep_foreign(const void*, std::string_view name) { return !is_claim_header(name); }
+bool keep_foreign(const void*, std::string_view name) {
+  return !is_claim_header(name);
+}
 
 bool has_header(Bytes header_payload, std::string_view name) {
   auto header = proto::decode_content_header(header_payload);
@@ -64,7 +66,8 @@ void unframe(Delivery& delivery) {
 
 }  // namespace
 
-Restorer::Restorer(SessionCore& core) : core_(core), jitter_(static_cast<uint32_t>(core.session_id * 2654435761U + 1)) {}
+Restorer::Restorer(SessionCore& core)
+    : core_(core), jitter_(static_cast<uint32_t>(core.session_id * 2654435761U + 1)) {}
 
 void Restorer::push(Lane& lane, std::shared_ptr<Delivery> delivery) {
   lane.push_back(std::move(delivery));
@@ -107,7 +110,8 @@ void Restorer::start(const std::shared_ptr<Delivery>& delivery) {
 std::vector<ClaimStore*> Restorer::order_of_stores(const Delivery& delivery) const {
   std::vector<ClaimStore*> order;
   auto add = [&](ClaimStore* store) {
-    if (store != nullptr && std::find(order.begin(), order.end(), store) == order.end()) order.push_back(store);
+    if (store != nullptr && std::find(order.begin(), order.end(), store) == order.end())
+      order.push_back(store);
   };
   const Stores& stores = *core_.shared.stores;
   if (!delivery.named_store.empty()) add(stores.find(delivery.named_store));
@@ -166,7 +170,8 @@ void Restorer::wait(const std::shared_ptr<Delivery>& delivery, const std::string
   uint64_t now = core_.now_ms();
   if (delivery->give_up_at_ms == 0) {
     delivery->give_up_at_ms = now + core_.config.hold_max_ms;
-    spdlog::warn("session={} channel={} delivery held reason=\"{}\"", core_.session_id, delivery->channel, why);
+    spdlog::warn("session={} channel={} delivery held reason=\"{}\"", core_.session_id, delivery->channel,
+                 why);
   }
   free_slot(*delivery);
   delivery->state = Delivery::State::waiting;
@@ -188,8 +193,10 @@ std::optional<uint64_t> Restorer::tick() {
     Channel* channel = channel_of(*delivery);
     if (channel == nullptr) continue;
     if (now >= delivery->give_up_at_ms) {
-      // Never a requeue: a quorum queue drops or dead-letters after its delivery limit. The broker has it back when the channel ends.
-      core_.close_channel(*channel, 541, "INTERNAL_ERROR - consume.hold_max is over: " + delivery->unavailable);
+      // Never a requeue: a quorum queue drops or dead-letters after its delivery limit. The broker has it
+      // back when the channel ends.
+      core_.close_channel(*channel, 541,
+                          "INTERNAL_ERROR - consume.hold_max is over: " + delivery->unavailable);
       if (channel->state == Channel::State::open) {
         waiting_.push_back(weak);  // a publish is half out: the close comes at its end
         next = 100;
@@ -216,8 +223,8 @@ void Restorer::fail(const std::shared_ptr<Delivery>& delivery, const std::string
   Channel* channel = channel_of(*delivery);
   if (channel == nullptr) return;
   free_slot(*delivery);
-  spdlog::error("session={} channel={} queue={} delivery cannot be restored reason=\"{}\"", core_.session_id, delivery->channel,
-                delivery->queue, reason);
+  spdlog::error("session={} channel={} queue={} delivery cannot be restored reason=\"{}\"", core_.session_id,
+                delivery->channel, delivery->queue, reason);
   delivery->reason = reason;
   delivery->permanent = true;
   if (delivery->kind == DeliveryKind::returned) {
@@ -225,8 +232,8 @@ void Restorer::fail(const std::shared_ptr<Delivery>& delivery, const std::string
     return;
   }
   if (has_header(delivery->header, "x-stream-offset")) {
-    spdlog::error("session={} channel={} stream={} message skipped: a stream's message cannot be parked", core_.session_id,
-                  delivery->channel, delivery->queue);
+    spdlog::error("session={} channel={} stream={} message skipped: a stream's message cannot be parked",
+                  core_.session_id, delivery->channel, delivery->queue);
     settle(delivery);
     return;
   }
@@ -247,8 +254,8 @@ void Restorer::park(const std::shared_ptr<Delivery>& delivery) {
     parking_--;
     if (channel_of(*delivery) == nullptr) return;
     if (failure.empty()) {
-      spdlog::warn("session={} channel={} queue={} message parked reason=\"{}\"", core_.session_id, delivery->channel,
-                   delivery->queue, delivery->reason);
+      spdlog::warn("session={} channel={} queue={} message parked reason=\"{}\"", core_.session_id,
+                   delivery->channel, delivery->queue, delivery->reason);
       settle(delivery);
     } else {
       wait(delivery, failure);
@@ -318,7 +325,8 @@ void Restorer::hand_plain(Channel& channel, Lane& lane) {
     channel.out.queued = false;
     return;
   }
-  core_.downward->handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed, front->client_tag);
+  core_.downward->handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
+                         front->client_tag);
 }
 
 void Restorer::pop(Channel& channel, Lane& lane) {
@@ -362,12 +370,14 @@ void Restorer::read_more() {
   size_t count = static_cast<size_t>(std::min<uint64_t>(read_bytes, size - stream_->offset));
   stream_->reading = true;
   stream_->delivery->object->read(
-      stream_->offset, count, core_.mailbox, [this, weak = std::weak_ptr(stream_->delivery)](Result<Buffer> piece) {
+      stream_->offset, count, core_.mailbox,
+      [this, weak = std::weak_ptr(stream_->delivery)](Result<Buffer> piece) {
         auto alive = weak.lock();
         if (alive == nullptr || !stream_ || stream_->delivery != alive) return;
         stream_->reading = false;
         if (!piece) {
-          core_.close_connection(541, "INTERNAL_ERROR - a payload broke off while it was handed over: " + piece.error());
+          core_.close_connection(
+              541, "INTERNAL_ERROR - a payload broke off while it was handed over: " + piece.error());
           return;
         }
         proto::put_body_frames(core_.writer->content(), alive->channel, piece.value(), core_.frame_bytes_max);
@@ -387,8 +397,8 @@ void Restorer::end_stream() {
   Lane& lane = delivery->kind == DeliveryKind::returned ? channel->returns : channel->deliveries;
   if (lane.empty() || lane.front() != delivery) return;
   pop(*channel, lane);
-  core_.downward->handed(*channel, delivery->kind, delivery->tag, delivery->no_ack, delivery->settle_when_handed,
-                         delivery->client_tag);
+  core_.downward->handed(*channel, delivery->kind, delivery->tag, delivery->no_ack,
+                         delivery->settle_when_handed, delivery->client_tag);
 }
 
 void Restorer::cancel_stream() {
@@ -451,7 +461,8 @@ void Restorer::give_up_held(Channel& channel) {
     core_.give_back(&channel, delivery->held_bytes());
     delivery->frames.clear();
     core_.take(&channel, delivery->held_bytes());
-    delivery->reason = delivery->unavailable.empty() ? "its consumer ended before it could be handed over" : delivery->unavailable;
+    delivery->reason = delivery->unavailable.empty() ? "its consumer ended before it could be handed over"
+                                                     : delivery->unavailable;
     park(delivery);
   }
 }
@@ -465,7 +476,8 @@ void Restorer::abandon(Channel& channel) {
     core_.lane_entries -= lane->size();
     lane->clear();
   }
-  if (channel.out.stage == DeliveryAssembly::Stage::collecting) core_.give_back(&channel, channel.out.start.size());
+  if (channel.out.stage == DeliveryAssembly::Stage::collecting)
+    core_.give_back(&channel, channel.out.start.size());
   bool half_out = channel.out.stage == DeliveryAssembly::Stage::relaying && !channel.out.queued;
   if (!half_out && channel.out.stage != DeliveryAssembly::Stage::idle) {
     channel.out.stage = DeliveryAssembly::Stage::dropping;

@@ -1,9 +1,10 @@
-// Restorer: gives claim checks back as the payloads they stand for, in order, verified before the first byte goes out. Keeps what a store
-// cannot give now, parks what none will ever give.
+// Restorer: gives claim checks back as the payloads they stand for, in order, verified before the first byte
+// goes out. Keeps what a store cannot give now, parks what none will ever give.
 //
 //   accept ─► queued ─► fetching ─┬─ object ──────────────► ready ──► streamed to the client
 //                         ▲       ├─ missing, corrupt, bad key ──► parking ──► settled
-//                         └─ waiting ◄─ unavailable (backoff, up to consume.hold_max, then the channel is closed)
+//                         └─ waiting ◄─ unavailable (backoff, up to consume.hold_max, then the channel is
+//                         closed)
 //
 // One thread (the session's).
 #pragma once
@@ -69,7 +70,9 @@ class Restorer {
   void settle(const std::shared_ptr<Delivery>& delivery);
   std::vector<ClaimStore*> order_of_stores(const Delivery& delivery) const;
   void free_slot(Delivery& delivery);
-  Channel* channel_of(const Delivery& delivery) const { return core_.channel(delivery.channel, delivery.generation); }
+  Channel* channel_of(const Delivery& delivery) const {
+    return core_.channel(delivery.channel, delivery.generation);
+  }
 
   SessionCore& core_;
   std::optional<Stream> stream_;

@@ -18,17 +18,18 @@ using namespace proto;
 
 namespace {
 
-constexpr size_t outbox_bytes_high = 256 * 1024;       // more waits for one leg: the other is not read
-constexpr uint64_t backlog_bytes_high = 16 << 20;      // more is held for the client: the broker is not read
+constexpr size_t outbox_bytes_high = 256 * 1024;   // more waits for one leg: the other is not read
+constexpr uint64_t backlog_bytes_high = 16 << 20;  // more is held for the client: the broker is not read
 constexpr size_t handshake_frame_bytes_max = 128 * 1024;
-constexpr uint64_t close_wait_ms = 5000;               // for a close-ok
-constexpr uint64_t linger_ms = 5000;                   // for a gone client's complete publishes
-constexpr uint64_t peer_end_wait_ms = 2000;            // for the end of a socket whose writes we shut
+constexpr uint64_t close_wait_ms = 5000;     // for a close-ok
+constexpr uint64_t linger_ms = 5000;         // for a gone client's complete publishes
+constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose writes we shut
 constexpr uint64_t tick_ms_max = 5000;
 
 }  // namespace
 
-Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal, std::function<void(uint64_t id)> ended)
+Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal,
+                 std::function<void(uint64_t id)> ended)
     : shared_(shared),
       id_(id),
       tcp_(accepted.tcp),
@@ -89,7 +90,7 @@ void Session::run() {
   ended_(id_);
 }
 
-void Session::on_bytes(Link&) {}          // the turn that follows looks at both links
+void Session::on_bytes(Link&) {}  // the turn that follows looks at both links
 void Session::on_writable_again(Link&) {}
 
 void Session::on_end(Link& link, std::string reason) {
@@ -139,8 +140,9 @@ void Session::greet() {
     return;
   }
   stage_ = Stage::connecting;
-  connector_ = std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
-                                           [this](Result<Connected> result) { connected(std::move(result)); });
+  connector_ =
+      std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
+                                  [this](Result<Connected> result) { connected(std::move(result)); });
 }
 
 void Session::connected(Result<Connected> result) {
@@ -174,10 +176,11 @@ void Session::handshake_done() {
   client_deadline_ms_ = 0;
   client_heard_ms_ = broker_heard_ms_ = core_->now_ms();
   if (core_->private_channel_id != 0) {
-    core_->private_channel = std::make_unique<PrivateChannel>(core_->private_channel_id, core_->broker->outbox());
+    core_->private_channel =
+        std::make_unique<PrivateChannel>(core_->private_channel_id, core_->broker->outbox());
   }
-  spdlog::info("session={} opened peer=\"{}\" user={} broker={} vhost={} broker_user={}", id_, peer_, handshake_->client_user(),
-               broker_name_, handshake_->vhost(), core_->broker_user);
+  spdlog::info("session={} opened peer=\"{}\" user={} broker={} vhost={} broker_user={}", id_, peer_,
+               handshake_->client_user(), broker_name_, handshake_->vhost(), core_->broker_user);
   schedule_tick(0);
 }
 
@@ -208,8 +211,8 @@ void Session::turn() {
 bool Session::client_may_advance() const {
   if (stage_ == Stage::handshake) return client_leg_ == Leg::open;
   if (client_leg_ == Leg::close_sent) return true;
-  return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ && !core_->ending &&
-         core_->broker->outbox().pending() < outbox_bytes_high && !core_->over_budget();
+  return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
+         !core_->ending && core_->broker->outbox().pending() < outbox_bytes_high && !core_->over_budget();
 }
 
 bool Session::broker_may_advance() const {
@@ -296,7 +299,8 @@ bool Session::on_client_frame(const Frame& frame) {
     return true;
   }
   if (stage_ != Stage::running) {
-    if (stage_ == Stage::handshake) close_by_bellhop(503, "COMMAND_INVALID - a channel's frame before connection.open-ok", 0);
+    if (stage_ == Stage::handshake)
+      close_by_bellhop(503, "COMMAND_INVALID - a channel's frame before connection.open-ok", 0);
     return true;
   }
   Channel* channel = core_->channel(frame.channel);
@@ -309,7 +313,8 @@ bool Session::on_client_frame(const Frame& frame) {
   }
   if (frame.channel > core_->client_channel_max) {
     close_by_bellhop(530,
-                     "NOT_ALLOWED - channel " + std::to_string(frame.channel) + " is above the negotiated channel_max (" +
+                     "NOT_ALLOWED - channel " + std::to_string(frame.channel) +
+                         " is above the negotiated channel_max (" +
                          std::to_string(core_->client_channel_max) + ")",
                      number);
     return true;
@@ -400,8 +405,8 @@ void Session::on_client_connection_frame(const Frame& frame) {
     return;
   }
   close_by_bellhop(503,
-                   "COMMAND_INVALID - method " + std::to_string(number >> 16) + "." + std::to_string(number & 0xFFFF) +
-                       " does not belong on channel 0",
+                   "COMMAND_INVALID - method " + std::to_string(number >> 16) + "." +
+                       std::to_string(number & 0xFFFF) + " does not belong on channel 0",
                    number);
 }
 
@@ -435,7 +440,8 @@ void Session::on_broker_connection_frame(const Frame& frame) {
   }
   if (number == method::connection_close) {
     auto close = decode_close(frame.payload);
-    end_reason_ = "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
+    end_reason_ =
+        "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
     spdlog::warn("session={} {}", id_, end_reason_);
     put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
     if (client_leg_ == Leg::open) {
@@ -553,8 +559,9 @@ bool Session::is_settled() const {
 bool Session::is_drained() const {
   if (!is_settled() || core_->lane_entries != 0) return false;
   return std::all_of(core_->channels().begin(), core_->channels().end(), [](const auto& channel) {
-    return channel == nullptr || (channel->confirms.unsettled() == 0 && channel->tags.client_unsettled() == 0 && !channel->tx_dirty &&
-                                  channel->in.stage == PublishAssembly::Stage::idle);
+    return channel == nullptr ||
+           (channel->confirms.unsettled() == 0 && channel->tags.client_unsettled() == 0 &&
+            !channel->tx_dirty && channel->in.stage == PublishAssembly::Stage::idle);
   });
 }
 
@@ -563,7 +570,8 @@ void Session::check_ends() {
   uint64_t now = core_->now_ms();
   auto due = [&](uint64_t deadline) { return deadline != 0 && now >= deadline; };
 
-  if (stage_ == Stage::running && core_->draining && !core_->client_gone && !client_wants_close_ && is_drained()) {
+  if (stage_ == Stage::running && core_->draining && !core_->client_gone && !client_wants_close_ &&
+      is_drained()) {
     close_by_bellhop(320, "CONNECTION_FORCED - bellhop is shutting down", 0);
     core_->client->flush();
   }
@@ -635,15 +643,18 @@ void Session::decide_reading() {
     if (wanted == !link.is_paused()) return;
     if (wanted) {
       link.resume_reading();
-      heard_ms = core_->now_ms();  // its silence counts from here: while it was not read it could not be heard
+      heard_ms =
+          core_->now_ms();  // its silence counts from here: while it was not read it could not be heard
     } else {
       link.pause_reading();
     }
   };
   if (client_leg_ != Leg::closed) {
-    bool waits = stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !client_may_advance();
+    bool waits =
+        stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !client_may_advance();
     set(*core_->client, !waits, client_heard_ms_);
-    if (client_leg_ == Leg::half || client_wants_close_) core_->client->consume(core_->client->unread().size());
+    if (client_leg_ == Leg::half || client_wants_close_)
+      core_->client->consume(core_->client->unread().size());
   }
   if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
     set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heard_ms_);
@@ -655,7 +666,8 @@ void Session::schedule_tick(uint64_t after_ms) {
   uint64_t now = core_->now_ms();
   if (next_tick_ms_ > now && next_tick_ms_ <= now + after_ms) return;
   next_tick_ms_ = now + after_ms;
-  uv_timer_start(&timer_, [](uv_timer_t* timer) { static_cast<Session*>(timer->data)->tick(); }, after_ms, 0);
+  uv_timer_start(
+      &timer_, [](uv_timer_t* timer) { static_cast<Session*>(timer->data)->tick(); }, after_ms, 0);
 }
 
 void Session::tick() {
@@ -673,14 +685,16 @@ void Session::tick() {
       return link.is_paused() || now - std::max(link.last_read_ms(), heard_ms) <= 2 * interval_ms;
     };
     if (client_leg_ == Leg::open && !core_->client_gone &&
-        !beat(*core_->client, handshake_->client_heartbeat_s(), client_heard_ms_, core_->writer->is_quiet())) {
-      end_reason_ = "client: missed heartbeats, timeout: " + std::to_string(handshake_->client_heartbeat_s()) + "s";
+        !beat(*core_->client, handshake_->client_heartbeat_s(), client_heard_ms_,
+              core_->writer->is_quiet())) {
+      end_reason_ =
+          "client: missed heartbeats, timeout: " + std::to_string(handshake_->client_heartbeat_s()) + "s";
       spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
       core_->client_gone = true;
       linger_deadline_ms_ = now + linger_ms;
     }
-    if (broker_leg_ == Leg::open &&
-        !beat(*core_->broker, handshake_->broker_heartbeat_s(), broker_heard_ms_, core_->broker->outbox().empty())) {
+    if (broker_leg_ == Leg::open && !beat(*core_->broker, handshake_->broker_heartbeat_s(), broker_heard_ms_,
+                                          core_->broker->outbox().empty())) {
       broker_ended("missed heartbeats, timeout: " + std::to_string(handshake_->broker_heartbeat_s()) + "s");
     }
     if (auto wait_ms = core_->restorer->tick()) next = std::min(next, *wait_ms);

@@ -1,10 +1,12 @@
-// Session: one client connection, with a thread, a loop and a broker connection of its own (design decision 3). Drives greeting, handshake, the
-// relay of frames in both directions, back-pressure, heartbeats and the ways a connection ends.
+// Session: one client connection, with a thread, a loop and a broker connection of its own (design decision
+// 3). Drives greeting, handshake, the relay of frames in both directions, back-pressure, heartbeats and the
+// ways a connection ends.
 //
 //   greeting ─► connecting ─► handshake ─► running ─► ending ─► (thread ends)
 //
-// A loop iteration reads what came on either socket, then takes one turn: all whole frames are handled, each leg is flushed once, and what may be
-// read next is decided. Everything a session owns is touched by its thread alone.
+// A loop iteration reads what came on either socket, then takes one turn: all whole frames are handled, each
+// leg is flushed once, and what may be read next is decided. Everything a session owns is touched by its
+// thread alone.
 #pragma once
 
 #include <uv.h>
@@ -23,10 +25,11 @@ namespace bellhop {
 
 class Session : public LinkOwner {
  public:
-  // Main thread. Takes the descriptor and starts the session's thread. `shared` outlives the session. `refusal`, when not empty, is what the
-  // client is told instead of being served. `ended` is called once, from the session's thread, as its last act: the session is then to be
-  // destroyed (which joins).
-  Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal, std::function<void(uint64_t id)> ended);
+  // Main thread. Takes the descriptor and starts the session's thread. `shared` outlives the session.
+  // `refusal`, when not empty, is what the client is told instead of being served. `ended` is called once,
+  // from the session's thread, as its last act: the session is then to be destroyed (which joins).
+  Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal,
+          std::function<void(uint64_t id)> ended);
   ~Session();
 
   // Any thread. Ends once nothing is unsettled.
@@ -38,7 +41,13 @@ class Session : public LinkOwner {
 
  private:
   enum class Stage { greeting, connecting, handshake, running, ending };
-  enum class Leg { none, open, close_sent, half, closed };  // half: our writes are shut, the peer's end is awaited
+  enum class Leg {
+    none,
+    open,
+    close_sent,
+    half,
+    closed
+  };  // half: our writes are shut, the peer's end is awaited
 
   void on_bytes(Link& link) override;
   void on_writable_again(Link& link) override;
@@ -68,7 +77,7 @@ class Session : public LinkOwner {
   void close_broker_leg();
   void wait_for_client_end();
   void decide_reading();
-  bool is_settled() const;       // nothing the client sent is on its way, nothing is being parked
+  bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
   bool is_drained() const;
   void check_ends();
   void finish();
@@ -99,10 +108,12 @@ class Session : public LinkOwner {
   bool close_relayed_ = false;
   bool finished_ = false;
   std::string end_reason_;
-  // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone client's publishes.
+  // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone
+  // client's publishes.
   uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0;
   uint64_t next_tick_ms_ = 0;
-  uint64_t client_heard_ms_ = 0, broker_heard_ms_ = 0;  // reading resumed: the peer's silence counts from here
+  uint64_t client_heard_ms_ = 0,
+           broker_heard_ms_ = 0;  // reading resumed: the peer's silence counts from here
   std::thread thread_;
 };
 

@@ -62,7 +62,9 @@ void SessionCore::forget_channel(uint16_t id) {
   open_channels_--;
 }
 
-void SessionCore::log_problem(const std::string& what) const { spdlog::warn("session={} {}", session_id, what); }
+void SessionCore::log_problem(const std::string& what) const {
+  spdlog::warn("session={} {}", session_id, what);
+}
 
 void SessionCore::close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method) {
   if (channel.state != Channel::State::open && channel.state != Channel::State::client_closing) return;

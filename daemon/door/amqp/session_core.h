@@ -1,6 +1,6 @@
-// SessionCore: what the parts of one session share: its links, its channels, its limits, and the ways to end a channel or the connection.
-// The parts (publisher, releaser, downward, restorer, hops) each have a reference to it and reach each other through it.
-// One thread: the session's own.
+// SessionCore: what the parts of one session share: its links, its channels, its limits, and the ways to end
+// a channel or the connection. The parts (publisher, releaser, downward, restorer, hops) each have a
+// reference to it and reach each other through it. One thread: the session's own.
 #pragma once
 
 #include <uv.h>
@@ -58,7 +58,7 @@ class SessionCore {
   uint32_t frame_bytes_max = proto::frame_min_bytes;
   uint16_t client_channel_max = 0;
   uint16_t private_channel_id = 0;  // 0: there is none
-  std::string broker_user;          // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
+  std::string broker_user;  // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
 
   std::set<std::string> exclusive_queues;  // that this connection declared
 
@@ -73,9 +73,9 @@ class SessionCore {
   std::unique_ptr<Parks> parks;
   std::unique_ptr<PrivateChannel> private_channel;
 
-  bool draining = false;    // no new delivery is begun
-  bool client_gone = false; // the client's socket ended: nothing more goes there
-  bool ending = false;      // a connection.close is on its way down or up: client frames are dropped
+  bool draining = false;     // no new delivery is begun
+  bool client_gone = false;  // the client's socket ended: nothing more goes there
+  bool ending = false;       // a connection.close is on its way down or up: client frames are dropped
 
   uint64_t now_ms() const { return uv_now(loop); }
 
@@ -89,17 +89,20 @@ class SessionCore {
   size_t open_channels() const { return open_channels_; }
 
   // --- towards the broker ---
-  // Where bellhop writes whole frames of its own for a channel: never between the frames of a publish of that channel.
+  // Where bellhop writes whole frames of its own for a channel: never between the frames of a publish of that
+  // channel.
   Buffer& to_broker(Channel& channel) {
-    return channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty() ? channel.after_publish
-                                                                                      : broker->outbox().tail();
+    return channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty()
+               ? channel.after_publish
+               : broker->outbox().tail();
   }
   void log_problem(const std::string& what) const;
 
   // --- ends ---
   // Closes a channel by bellhop's own decision, on both legs (design: failure table, local channel.close).
   void close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
-  // A close-ok of a local_closing channel came. With both, the id is free, and what came for its next life is in `replays`.
+  // A close-ok of a local_closing channel came. With both, the id is free, and what came for its next life is
+  // in `replays`.
   void end_local_close(Channel& channel);
   std::vector<Buffer> replays;  // whole client frames, for the session's next turn
   // Closes the connection by bellhop's own decision. Frames already relayed stay relayed.
@@ -117,7 +120,7 @@ class SessionCore {
   std::function<void(uint64_t after_ms)> on_tick_wanted;  // the session's tick is to come no later than this
 
   size_t lane_entries = 0;  // deliveries in all channels' lanes
-  size_t transfers = 0;  // uploads and fetches that hold one of limits.transfers_per_session
+  size_t transfers = 0;     // uploads and fetches that hold one of limits.transfers_per_session
 
   static constexpr uint64_t floor_bytes = uint64_t{1} << 20;
 
