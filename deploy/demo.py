@@ -57,7 +57,7 @@ def stage(number, text):
 
 
 def line(label, value):
-    print(f"   {label:<26}{value}", flush=True)
+    print(f"   {label:<26} {value}", flush=True)
 
 
 def check(what, is_true):
@@ -73,10 +73,6 @@ def digest(data):
 
 def show(data):
     return repr(data) if len(data) < 80 else f"{len(data)} bytes, sha256 {digest(data)}..."
-
-
-def headers_of(properties):
-    return ", ".join(f"{k}={v}" for k, v in sorted((properties.headers or {}).items()))
 
 
 def take(channel, queue, count):
@@ -132,7 +128,8 @@ def journey(node, daemon_socket, store):
     stage(5, "What the store holds")
     objects = sorted(p for p in store.iterdir() if not p.name.startswith("."))
     for path in objects:
-        line(path.name, f"{path.stat().st_size} bytes, sha256 {digest(path.read_bytes())}...")
+        line("object", path.name)
+        line("  contents", f"{path.stat().st_size} bytes, sha256 {digest(path.read_bytes())}...")
     check("exactly one object, named by the key, with the original bytes",
           [p.name for p in objects] == [key] and objects[0].read_bytes() == LARGE)
 
@@ -156,7 +153,9 @@ def journey(node, daemon_socket, store):
         line(f"order {headers['order']}", "published with the headers it came with: confirmed")
     worker.close()
     for m, p, b in peek(node, "fulfilment.dispatch", 2):
-        line("fulfilment.dispatch", f"{len(b)} bytes, {headers_of(p)}")
+        line(f"order {p.headers['order']} in RabbitMQ", f"queue fulfilment.dispatch, {len(b)} bytes")
+        for k, v in sorted(p.headers.items()):
+            line(f"  {k}", v)
         check(f"order {p.headers['order']} stands at step 1 of the same run",
               p.headers["x-acemq-route-position"] == 1 and
               p.headers["x-acemq-route-id"] == by_number[p.headers["order"]][1].headers["x-acemq-route-id"])
