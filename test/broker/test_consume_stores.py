@@ -1,0 +1,151 @@
+"""Which store a check is redeemed from, and several bellhops on one directory."""
+
+import os
+import pathlib
+import time
+
+from support import amqp
+from support.bellhop import Bellhop
+from support.checks import Consumer, Side, body_of, check, put_object
+from support.rabbitmq import wait_until
+
+
+def two_stores(bellhop, tmp_path, default="claims"):
+    for name in ("claims", "archive"):
+        (tmp_path / name).mkdir()
+    stores = {name: {"type": "filesystem", "path": str(tmp_path / name)} for name in ("claims", "archive")}
+    return bellhop({"stores": stores, "claim_check": {"store": default},
+                    "routes": [{"name": "archived", "match": {"exchange": "amq.topic"}, "claim_check": {"store": "archive"}}]})
+
+
+def test_a_key_is_found_in_the_second_store_by_search(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path)
+    side = Side(broker, name())
+    side.send(check(put_object(tmp_path / "archive", b"in the archive")))
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.deliver().body == b"in the archive"
+
+
+def test_a_key_is_asked_of_the_store_that_its_header_names_first(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path)
+    side = Side(broker, name())
+    key = put_object(tmp_path / "archive", b"in the archive")
+    put_object(tmp_path / "claims", b"another object", key)
+    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "archive"})
+    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "unknown"})
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.bodies(2) == [b"in the archive", b"another object"]
+
+
+def test_a_routed_large_body_is_restored_from_its_store_after_a_dead_letter(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path)
+    dead = Side(broker, name("dead"))
+    side = Side(broker, name(), arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead.queue, "x-expires": 120000})
+    side.channel.call("queue.bind", queue=side.queue, exchange="amq.topic", routing_key=side.queue)
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.call("confirm.select")
+    payload = body_of(100_000)
+    channel.publish("amq.topic", side.queue, payload, headers={"a": 1})
+    channel.expect("basic.ack")
+    assert len(list((tmp_path / "archive").glob("[0-9a-f]*"))) == 1
+    consumer = Consumer(daemon, side.queue)
+    got = consumer.deliver()
+    assert got.body == payload
+    consumer.channel.send("basic.reject", delivery_tag=got.delivery_tag)
+    consumer = Consumer(daemon, dead.queue)
+    got = consumer.deliver()
+    assert got.body == payload and got.headers["a"] == 1 and got.headers["x-death"][0]["queue"] == side.queue
+    assert not any(h.startswith("bellhop-") for h in got.headers)
+
+
+def test_a_key_that_one_store_lacks_while_another_is_away_is_held_and_not_parked(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path)
+    side = Side(broker, name())
+    marker = tmp_path / "archive" / ".bellhop-store"
+    text = marker.read_bytes()
+    marker.unlink()
+    side.send(check("late"))
+    consumer = Consumer(daemon, side.queue)
+    assert "archive" in daemon.wait_log(r".*delivery held.*").group(0)
+    put_object(tmp_path / "archive", b"was there all along", "late")
+    marker.write_bytes(text)
+    assert consumer.deliver().body == b"was there all along"
+    assert not side.exists(side.parked)
+
+
+def test_a_key_that_no_store_has_is_parked(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path)
+    side = Side(broker, name())
+    side.send(check("nowhere"))
+    consumer = Consumer(daemon, side.queue)
+    assert "nowhere" in side.take().headers["x-acemq-error"]
+
+
+def pair(bellhop, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    stores = {"stores": {"claims": {"type": "filesystem", "path": str(folder)}}}
+    daemons = [bellhop(stores), bellhop(stores)]
+    for daemon in daemons:
+        daemon.store_path = folder
+    return daemons
+
+
+def test_what_one_bellhop_offloads_another_restores(bellhop, broker, name, tmp_path):
+    here, there = pair(bellhop, tmp_path)
+    side = Side(broker, name())
+    client = amqp.connect(here.socket)
+    channel = client.channel()
+    channel.call("confirm.select")
+    bodies = [body_of(100_000, n) for n in range(20)]
+    for body in bodies:
+        channel.publish("", side.queue, body)
+    channel.confirms(20)
+    consumer = Consumer(there, side.queue)
+    assert consumer.bodies(20) == bodies
+
+
+def test_a_bellhop_that_restarts_leaves_the_live_uploads_of_another_alone(bellhop, broker, name, tmp_path):
+    here, there = pair(bellhop, tmp_path)
+    side = Side(broker, name())
+    client = amqp.connect(here.socket)
+    channel = client.channel()
+    channel.call("confirm.select")
+    payload = body_of(5 << 20)
+    frames = channel.publish_frames("", side.queue, payload)
+    for f in frames[:len(frames) // 2]:
+        client.send_raw(f)
+    there.restart()
+    for f in frames[len(frames) // 2:]:
+        client.send_raw(f)
+    channel.expect("basic.ack", delivery_tag=1)
+    consumer = Consumer(there, side.queue)
+    assert consumer.deliver().body == payload
+
+
+def test_an_object_that_may_not_be_read_holds_the_delivery_and_names_owner_and_mode(bellhop, broker, name):
+    if os.geteuid() == 0:
+        return  # root reads everything
+    daemon = bellhop()
+    side = Side(broker, name())
+    key = put_object(daemon, b"payload")
+    path = daemon.store_path / key
+    path.chmod(0)
+    side.send(check(key))
+    consumer = Consumer(daemon, side.queue)
+    assert "mode" in daemon.wait_log(r".*delivery held.*").group(0)
+    path.chmod(0o600)
+    assert consumer.deliver().body == b"payload"
+
+
+def test_a_folder_that_only_other_programs_write_needs_no_marker_when_the_configuration_says_so(bellhop, broker, name, tmp_path):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    daemon = bellhop({"stores": {"theirs": {"type": "filesystem", "path": str(folder), "marker": "optional"}}})
+    (folder / ".bellhop-store").unlink(missing_ok=True)
+    side = Side(broker, name())
+    side.send(check(put_object(folder, b"theirs")), check("gone"))
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.deliver().body == b"theirs"
+    assert "retention" in side.take().headers["x-acemq-error"]
