@@ -232,11 +232,10 @@ bool Session::run_client() {
       break;
     }
     if (split.status == Split::error) {
-      if (client_leg_ != Leg::open) {
-        end_client_leg();
-        break;
-      }
       close_by_bellhop(501, std::string("FRAME_ERROR - ") + split.problem, 0);
+      // No frame can be told from the next any more. What still comes is read and dropped, so that the client can finish its write and
+      // read why it was closed; a close-ok cannot be awaited.
+      wait_for_client_end();
       link.consume(link.unread().size());
       break;
     }
@@ -391,6 +390,14 @@ void Session::on_client_connection_frame(const Frame& frame) {
     return;
   }
   if (client_leg_ != Leg::open) return;
+  if (frame.type != frame_method) {
+    close_by_bellhop(505, "UNEXPECTED_FRAME - a content frame on channel 0", 0);
+    return;
+  }
+  if (frame.payload.size() < 4) {
+    close_by_bellhop(501, "FRAME_ERROR - a method frame without a method", 0);
+    return;
+  }
   if (stage_ == Stage::handshake) {
     handshake_->on_client(frame);
     return;
@@ -585,7 +592,12 @@ void Session::check_ends() {
     if (is_settled()) {
       close_relayed_ = true;
       close_broker_leg();
-      if (broker_leg_ != Leg::close_sent) wait_for_client_end();  // closed during the handshake
+      if (broker_leg_ != Leg::close_sent) {
+        // During the handshake: the broker has nothing to say about it.
+        put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
+        wait_for_client_end();
+        stage_ = Stage::ending;
+      }
     }
   }
   if (stage_ == Stage::running && core_->client_gone && client_leg_ != Leg::closed) {

@@ -1,0 +1,207 @@
+"""SIGTERM: what still has something unsettled is let finish, everything else ends at once, and nothing confirmed or delivered is lost."""
+
+import os
+import signal
+
+import pytest
+
+from support import amqp
+from support.bellhop import run_cli
+
+
+def drain(daemon):
+    daemon.sigterm()
+    daemon.wait_log("draining")
+
+
+def ends(client):
+    client.expect_close(320)
+    client.expect_closed()
+
+
+def test_an_idle_session_is_closed_and_the_daemon_ends_well(bellhop):
+    daemon = bellhop()
+    clients = [amqp.connect(daemon.socket) for _ in range(3)]
+    clients[0].channel()
+    daemon.sigterm()
+    for client in clients:
+        ends(client)
+    assert daemon.wait() == 0
+    assert "stopped" in daemon.log
+
+
+def test_the_listener_closes_at_once_also_while_a_session_goes_on(bellhop, name):
+    daemon = bellhop({"listen": [{"unix": "{socket}"}, {"tcp": "127.0.0.1:0"}]})
+    tcp = daemon.wait_log(r"listening address=tcp:(\S+)").group(1)
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    queue = channel.declare(name(), exclusive=True)
+    channel.publish("", queue, b"work")
+    got = channel.get_wait(queue, no_ack=False)
+    drain(daemon)
+    for address in (daemon.socket, tcp):
+        with pytest.raises(OSError):
+            amqp.open_socket(address)
+    assert not os.path.exists(daemon.socket)
+    client.expect_nothing(0.3)
+    channel.ack(got.delivery_tag)
+    ends(client)
+    assert daemon.wait() == 0
+
+
+@pytest.mark.parametrize("settle", ["basic.ack", "basic.nack", "basic.reject"])
+def test_a_session_with_an_unacknowledged_delivery_stays_until_it_is_settled(bellhop, broker, name, settle):
+    daemon = bellhop()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    queue = name()
+    channel.declare(queue)
+    for body in (b"one", b"two"):
+        channel.publish("", queue, body)
+    channel.call("basic.consume", queue=queue)
+    tags = [channel.deliver().delivery_tag for _ in range(2)]
+    drain(daemon)
+    channel.send(settle, delivery_tag=tags[0])
+    client.expect_nothing(0.3)
+    channel.send(settle, delivery_tag=tags[1])
+    ends(client)
+    assert daemon.wait() == 0
+    assert broker.channel().call("queue.delete", queue=queue).message_count == 0
+
+
+def test_no_new_delivery_is_begun_and_none_is_lost_by_acknowledging_all(bellhop, broker, name):
+    """What arrives while draining is not handed to the client: its `multiple` must not acknowledge it."""
+    daemon = bellhop()
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.declare(queue)
+    channel.call("basic.consume", queue=queue)
+    channel.publish("", queue, b"mine")
+    channel.deliver()
+
+    drain(daemon)
+    direct = broker.channel()
+    direct.call("confirm.select")
+    for number in range(3):
+        direct.publish("", queue, b"new %d" % number)
+    direct.confirms(3)
+    client.expect_nothing(0.3)
+    channel.ack(0, multiple=True)
+    ends(client)
+    assert daemon.wait() == 0
+    assert [direct.get_wait(queue).body for _ in range(3)] == [b"new 0", b"new 1", b"new 2"]
+    direct.call("queue.delete", queue=queue)
+
+
+def test_a_consumer_without_acknowledgements_still_gets_what_the_broker_has_forgotten(bellhop, broker, name):
+    daemon = bellhop()
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.declare(queue)
+    channel.call("basic.consume", queue=queue, no_ack=True)
+    busy = client.channel()  # keeps the session open
+    held = name("held")
+    busy.declare(held, exclusive=True)
+    busy.publish("", held, b"held")
+    tag = busy.get_wait(held, no_ack=False).delivery_tag
+    drain(daemon)
+    direct = broker.channel()
+    direct.publish("", queue, b"small")
+    assert channel.deliver().body == b"small"
+    busy.ack(tag)
+    ends(client)
+    direct.call("queue.delete", queue=queue)
+    assert daemon.wait() == 0
+
+
+def test_a_session_with_an_open_transaction_stays_until_its_commit(bellhop, broker, name):
+    daemon = bellhop()
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.declare(queue)
+    channel.call("tx.select")
+    channel.publish("", queue, b"in the transaction")
+    drain(daemon)
+    client.expect_nothing(0.3)
+    channel.call("tx.commit")
+    ends(client)
+    assert daemon.wait() == 0
+    direct = broker.channel()
+    assert direct.get_wait(queue).body == b"in the transaction"
+    direct.call("queue.delete", queue=queue)
+
+
+@pytest.mark.parametrize("size", [10, 300000])
+def test_a_publish_that_is_half_sent_is_let_finish_and_confirmed(bellhop, broker, name, size):
+    daemon = bellhop()
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.declare(queue)
+    channel.call("confirm.select")
+    *most, last = channel.publish_frames("", queue, b"x" * size, split=[size // 2])
+    client.send_raw(b"".join(most))
+    busy = client.channel()
+    busy.declare(name("probe"), exclusive=True)  # its answer shows that bellhop has read what came before
+    drain(daemon)
+    client.expect_nothing(0.3)
+    client.send_raw(last)
+    channel.wait_for("basic.ack", delivery_tag=1)
+    ends(client)
+    assert daemon.wait() == 0
+    assert broker.channel().call("queue.delete", queue=queue).message_count == 1
+
+
+def test_drain_timeout_ends_what_does_not_end_by_itself(bellhop, broker, name):
+    daemon = bellhop({"limits": {"drain_timeout": "300ms"}})
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.declare(queue)
+    channel.publish("", queue, b"kept")
+    channel.get_wait(queue, no_ack=False)
+    daemon.sigterm()
+    ends(client)
+    assert daemon.wait() == 0
+    assert broker.channel().call("queue.delete", queue=queue).message_count == 1
+
+
+def test_sessions_that_are_still_opening_do_not_hold_up_a_drain(bellhop):
+    daemon = bellhop({"limits": {"drain_timeout": "60s"}})
+    silent = amqp.Client(daemon.socket)
+    opening = amqp.Client(daemon.socket)
+    opening.send_header()
+    opening.start()
+    daemon.sigterm()
+    silent.expect_closed()
+    opening.expect_closed()
+    assert daemon.wait(10) == 0
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_at_once(bellhop, name, second):
+    daemon = bellhop(expect_exit=1)
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    queue = channel.declare(name(), exclusive=True)
+    channel.publish("", queue, b"work")
+    channel.get_wait(queue, no_ack=False)
+    drain(daemon)
+    daemon.process.send_signal(second)
+    assert daemon.wait(10) == 1
+    client.expect_closed()
+
+
+def test_a_wrong_configuration_ends_with_every_error_and_code_2(tmp_path):
+    path = tmp_path / "wrong.yaml"
+    path.write_text("broker:\n  url: http://x\n  heartbeat: 1500ms\nlimits:\n  sessions: many\nnonsense: 1\n")
+    done = run_cli("run", "--config", path)
+    assert done.returncode == 2
+    lines = done.stderr.strip().splitlines()
+    for line, word in ((2, "url"), (3, "heartbeat"), (5, "sessions"), (6, "nonsense")):
+        assert any(each.startswith(f"{path}:{line}:") and word in each for each in lines), (line, word, done.stderr)
+    assert all("allowed" in each for each in lines)
+    assert run_cli("run", "--config", tmp_path / "missing.yaml").returncode == 2

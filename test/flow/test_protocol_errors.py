@@ -1,0 +1,183 @@
+"""What a client may do wrong, each answered with the code of the specification, and nobody else notices."""
+
+import random
+import struct
+
+import pytest
+
+from support import amqp
+from support.bellhop import Bellhop
+from support.scripted_broker import ScriptedBroker
+
+
+@pytest.fixture(scope="module")
+def stage():
+    with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}}) as daemon:
+        yield fake, daemon
+
+
+@pytest.fixture
+def bystander(stage):
+    """Another session, which has to work all the time."""
+    fake, daemon = stage
+    client, leg = fake.connect(daemon.socket)
+    client.send(1, "channel.open")
+    leg.serve_channel(1)
+    client.wait_for("channel.open-ok", 1)
+    yield client
+    client.publish(1, "", "q", b"still here")
+    assert leg.published(1).body == b"still here"
+    client.abort()
+
+
+@pytest.fixture
+def session(stage, bystander):
+    fake, daemon = stage
+    client, leg = fake.connect(daemon.socket)
+    for channel in (1, 2):
+        client.send(channel, "channel.open")
+        leg.serve_channel(channel)
+        client.wait_for("channel.open-ok", channel)
+    yield client, leg
+    client.abort()
+
+
+def method(channel, name, **arguments):
+    return amqp.method_frame(channel, name, **arguments)
+
+
+PUBLISH = method(1, "basic.publish", exchange="", routing_key="q")
+
+
+def header(size, properties=None, channel=1):
+    return amqp.frame(2, channel, amqp.encode_header(size, properties or {}))
+
+
+def closed_above(leg):
+    """The broker's side was closed properly too, wherever a content stood."""
+    while True:
+        f = leg.read_frame()
+        if f.type == 1 and f.channel == 0:
+            close = amqp.decode_method(0, f.payload)
+            assert (close.name, close.reply_code) == ("connection.close", 200)
+            return
+
+
+WRONG = {
+    "a frame without its end octet": (501, amqp.HEARTBEAT[:-1] + b"\x00"),
+    "a method without its end octet": (501, method(1, "tx.select")[:-1] + b"\xcd"),
+    "a frame larger than frame_max": (501, amqp.frame(3, 1, b"x" * (131072 - 7))),
+    "the head of a frame of 4 GiB": (501, struct.pack("!BHI", 1, 1, 0xFFFFFFFF)),
+    "a frame type that there is not": (501, amqp.frame(4, 1, b"")),
+    "a frame of type 0": (501, amqp.frame(0, 0, b"")),
+    "a heartbeat on a channel": (501, amqp.frame(8, 1, b"")),
+    "a second protocol header": (501, amqp.PROTOCOL_HEADER),
+    "a content header without a publish": (505, header(5)),
+    "a body without a publish": (505, amqp.frame(3, 1, b"hello")),
+    "a body where the header belongs": (505, PUBLISH + amqp.frame(3, 1, b"hello")),
+    "a method where the header belongs": (505, PUBLISH + method(1, "basic.qos")),
+    "a method in the middle of a body": (505, PUBLISH + header(5) + amqp.frame(3, 1, b"abc") + method(1, "basic.qos")),
+    "a publish in the middle of a body": (505, PUBLISH + header(5) + amqp.frame(3, 1, b"abc") + PUBLISH),
+    "a header in the middle of a body": (505, PUBLISH + header(5) + amqp.frame(3, 1, b"abc") + header(5)),
+    "a header of another class": (505, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQH", 50, 0, 5, 0))),
+    "a header that is too short": (501, PUBLISH + amqp.frame(2, 1, b"\x00\x3c\x00")),
+    "a header whose properties are cut": (502, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQH", 60, 0, 5, 0x8000) + b"\x09abc")),
+    "a header with more flags than there are": (502, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQHH", 60, 0, 5, 1, 0xFFFF))),
+    "a header table that is longer than its frame": (502, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQHI", 60, 0, 5, 0x2000, 999))),
+    "a body longer than announced": (501, PUBLISH + header(5) + amqp.frame(3, 1, b"abcdef")),
+    "a body longer than announced, in pieces": (501, PUBLISH + header(5) + amqp.frame(3, 1, b"abcd") * 2),
+    "a large body longer than announced": (501, PUBLISH + header(70000) + amqp.frame(3, 1, b"x" * 65000) * 2),
+    "a publish that is cut": (502, amqp.frame(1, 1, struct.pack("!HHH", 60, 40, 0) + b"\x20abc") + header(0)),
+    "a method on a channel that is not open": (504, method(7, "basic.qos", prefetch_count=1)),
+    "a body on a channel that is not open": (504, amqp.frame(3, 7, b"x")),
+    "a second open of a channel": (504, method(1, "channel.open")),
+    "a channel above channel_max": (530, method(60000, "channel.open")),
+    "a channel's method on channel 0": (503, method(0, "queue.declare", queue="q")),
+    "a publish on channel 0": (503, method(0, "basic.publish", routing_key="q")),
+    "a body on channel 0": (505, amqp.frame(3, 0, b"x")),
+    "a second start-ok": (503, method(0, "connection.start-ok", mechanism="PLAIN")),
+    "a second open of the connection": (503, method(0, "connection.open", virtual_host="/")),
+    "a method of the broker's": (503, method(0, "connection.blocked", reason="no")),
+    "a connection's method on a channel": (501, method(1, "connection.close", reply_code=200)),
+    "a method frame without a method": (501, amqp.frame(1, 1, b"")),
+    "half a method number": (501, amqp.frame(1, 0, b"\x00\x0a\x00")),
+}
+
+
+# What bellhop does not look into it relays: the broker says what is wrong with it.
+BROKERS_TO_SAY = {"a connection's method on a channel", "a method frame without a method", "a second open of a channel"}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_an_error_is_answered_with_its_code(session, what):
+    client, leg = session
+    code, said = WRONG[what]
+    client.send_raw(said)
+    if what in BROKERS_TO_SAY:
+        assert amqp.frame(*leg.read_frame()) == said
+        return
+    close = client.expect_close(code)
+    assert close.reply_text
+    client.expect_closed()
+    closed_above(leg)
+
+
+@pytest.mark.parametrize("what", ["a frame without its end octet", "a body longer than announced", "a channel's method on channel 0"])
+def test_whoever_goes_on_talking_after_an_error_still_learns_of_it(session, what):
+    """The client is in the middle of a long write: it must be able to finish, and then to read why it was closed."""
+    client, _ = session
+    code, said = WRONG[what]
+    client.send_raw(said)
+    for _ in range(200):
+        try:
+            client.send_raw(b"and more that nobody can make sense of " * 1000)
+        except amqp.SocketClosed:
+            break
+    assert client.wait_for("connection.close", 0).reply_code == code
+
+
+def test_the_other_channels_content_survives_a_slow_one(session):
+    """Publishes of two channels whose frames alternate are no error."""
+    client, leg = session
+    one = client.publish_frames(1, "", "one", b"a" * 50, split=[20, 20, 10])
+    two = client.publish_frames(2, "", "two", b"b" * 50, split=[10, 30, 10])
+    for pair in zip(one, two):
+        for each in pair:
+            client.send_raw(each)
+    seen = {}
+    bodies = {1: b"", 2: b""}
+    while sum(map(len, bodies.values())) < 100:
+        f = leg.read_frame()
+        if f.type == 3:
+            bodies[f.channel] += f.payload
+        seen[f.channel] = True
+    assert bodies == {1: b"a" * 50, 2: b"b" * 50}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_bytes_harm_nobody_else(stage, bystander, seed):
+    """50 connections a seed: some talk nonsense from the first byte, some after a proper opening."""
+    fake, daemon = stage
+    dice = random.Random(seed)
+    print("seed", seed)
+    for index in range(50):
+        if index % 5:
+            client = amqp.Client(daemon.socket)
+            leg = None
+            if index % 5 == 1:
+                client.send_header()
+                fake.accept(handshake=False)
+        else:
+            client, leg = fake.connect(daemon.socket)
+            client.send(1, "channel.open")
+        said = bytearray(b"".join(client.publish_frames(1, "", "q", dice.randbytes(dice.randrange(300)), headers={"a": 1}))
+                         + method(1, "basic.consume", queue="q") + amqp.HEARTBEAT)
+        for _ in range(dice.randrange(1, 6)):
+            said[dice.randrange(len(said))] = dice.randrange(256)
+        if dice.random() < 0.3:
+            said = dice.randbytes(dice.randrange(1, 2000))
+        try:
+            client.send_raw(bytes(said))
+        except amqp.SocketClosed:
+            pass
+        client.reset() if dice.random() < 0.5 else client.abort()
