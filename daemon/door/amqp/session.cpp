@@ -572,6 +572,16 @@ bool Session::is_drained() const {
   });
 }
 
+// Nothing more comes from the client. What it sent whole goes on; what is half sent never will be whole.
+void Session::end_of_client_frames() {
+  if (std::exchange(last_frames_done_, true)) return;
+  for (const auto& channel : core_->channels()) {
+    if (channel == nullptr) continue;
+    core_->publisher->drop_incomplete(*channel);
+    core_->restorer->give_up_held(*channel);
+  }
+}
+
 // What a turn may have made due: every end of a session passes here.
 void Session::check_ends() {
   uint64_t now = core_->now_ms();
@@ -583,12 +593,7 @@ void Session::check_ends() {
     core_->client->flush();
   }
   if (stage_ <= Stage::running && client_wants_close_ && !close_relayed_ && client_leg_ == Leg::open) {
-    if (!last_frames_done_) {
-      last_frames_done_ = true;
-      for (const auto& channel : core_->channels()) {
-        if (channel != nullptr) core_->restorer->give_up_held(*channel);
-      }
-    }
+    end_of_client_frames();
     if (is_settled()) {
       close_relayed_ = true;
       close_broker_leg();
@@ -601,14 +606,9 @@ void Session::check_ends() {
     }
   }
   if (stage_ == Stage::running && core_->client_gone && client_leg_ != Leg::closed) {
-    if (!last_frames_done_ && client_may_advance()) {
-      last_frames_done_ = true;
+    if (client_may_advance()) {
+      end_of_client_frames();
       core_->restorer->cancel_stream();
-      for (const auto& channel : core_->channels()) {
-        if (channel == nullptr) continue;
-        core_->publisher->drop_incomplete(*channel);
-        core_->restorer->give_up_held(*channel);
-      }
       core_->draining = true;
     }
     if ((last_frames_done_ && is_settled()) || due(linger_deadline_ms_)) {
