@@ -21,6 +21,14 @@ std::optional<proto::Itinerary> itinerary_of(const Route& route) {
   return std::move(itinerary.value());
 }
 
+std::optional<std::string> exact_key(const Route& route) {
+  if (!route.match_routing_key) return {};
+  for (const std::string& word : topic_words(*route.match_routing_key)) {
+    if (word == "*" || word == "#") return {};
+  }
+  return route.match_routing_key;
+}
+
 Plan plan_of(const Route& route, const Pipeline* pipeline) {
   Plan plan;
   plan.name = route.name;
@@ -28,6 +36,8 @@ Plan plan_of(const Route& route, const Pipeline* pipeline) {
   plan.stamp = route.stamp;
   plan.to_exchange = route.to_exchange;
   plan.to_routing_key = route.to_routing_key;
+  plan.named_exchange = route.to_exchange ? route.to_exchange : route.match_exchange;
+  plan.named_routing_key = route.to_routing_key ? route.to_routing_key : exact_key(route);
   plan.pipeline = pipeline;
   plan.itinerary = itinerary_of(route);
   for (const auto& [name, text] : route.headers) {
@@ -83,7 +93,10 @@ const Plan& RoutingTable::find(std::string_view exchange, std::string_view routi
 
 const Plan* RoutingTable::by_name(std::string_view route) const {
   for (const Rule& rule : rules_) {
-    if (rule.route->name == route) return &rule.plan;
+    if (rule.route->name != route) continue;
+    const Plan& plan = rule.plan;
+    bool concrete = plan.pipeline != nullptr || plan.itinerary || (plan.named_exchange && plan.named_routing_key);
+    return concrete ? &plan : nullptr;
   }
   return nullptr;
 }

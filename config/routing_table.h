@@ -21,6 +21,9 @@ struct Plan {
   ClaimCheck claim_check;
   Stamp stamp;
   std::optional<std::string> to_exchange, to_routing_key;
+  // Where a publish by the route's name goes, when that is clear without a client's exchange and key: from `to`,
+  // else from a `match` that has no wildcard. (A slip has its own first step.)
+  std::optional<std::string> named_exchange, named_routing_key;
   const Pipeline* pipeline = nullptr;
   std::optional<proto::Itinerary> itinerary;
   struct StaticHeader {
@@ -45,7 +48,8 @@ class RoutingTable {
   // False: find() does not look at headers for this exchange and key (whatever they are), so one answer
   // serves.
   bool needs_headers() const { return needs_headers_; }
-  const Plan* by_name(std::string_view route) const;      // for bellhop.route; null when there is none
+  // For bellhop.route; null when there is none, or it has no concrete target.
+  const Plan* by_name(std::string_view route) const;
   const Pipeline* pipeline(std::string_view name) const;  // null when there is none
   // The only pipeline with that step; null when there is none or more than one.
   const Pipeline* only_pipeline_with(std::string_view step) const;

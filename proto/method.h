@@ -140,6 +140,7 @@ Result<std::string> decode_consume_ok(
 Result<Get> decode_get(Bytes payload);
 void put_get(Buffer& out, uint16_t channel, const Get& get);
 Result<QueueDeclare> decode_queue_declare(Bytes payload);
+void put_exchange_declare_passive(Buffer& out, uint16_t channel, std::string_view exchange);
 void put_queue_declare(Buffer& out, uint16_t channel, std::string_view queue, bool durable);
 Result<std::string> decode_queue_declare_ok(Bytes payload);  // the queue's name
 Result<NamedExchanges> decode_named_exchanges(Bytes payload);

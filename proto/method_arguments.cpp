@@ -224,6 +224,14 @@ Result<QueueDeclare> decode_queue_declare(Bytes payload) {
   return QueueDeclare{text(from.queue), from.passive != 0, from.exclusive != 0, from.nowait != 0};
 }
 
+void put_exchange_declare_passive(Buffer& out, uint16_t channel, std::string_view exchange) {
+  amqp_exchange_declare_t to = {};
+  to.exchange = borrowed(exchange.substr(0, 255));
+  to.type = borrowed("direct");
+  to.passive = 1;
+  put_method(out, method::exchange_declare, channel, to);
+}
+
 void put_queue_declare(Buffer& out, uint16_t channel, std::string_view queue, bool durable) {
   amqp_queue_declare_t to = {};
   to.queue = borrowed(queue.substr(0, 255));

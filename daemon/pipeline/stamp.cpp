@@ -106,6 +106,12 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   stamped.exchange = plan.to_exchange ? std::string_view(*plan.to_exchange) : input.publish.exchange;
   stamped.routing_key =
       plan.to_routing_key ? std::string_view(*plan.to_routing_key) : input.publish.routing_key;
+  bool has_target = !input.by_name;
+  if (input.by_name && plan.named_exchange && plan.named_routing_key) {
+    stamped.exchange = *plan.named_exchange;
+    stamped.routing_key = *plan.named_routing_key;
+    has_target = true;
+  }
   fields_.clear();
   if (input.claim != nullptr) put_claim_headers(fields_, *input.claim);
   if (plan.pipeline != nullptr || plan.itinerary) {
@@ -121,6 +127,11 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
         routing_key_ = std::move(stop.value()->routing_key);
         stamped.exchange = exchange_;
         stamped.routing_key = routing_key_;
+      } else if (!has_target) {
+        stamped.refused_code = 406;
+        stamped.refused_text = "PRECONDITION_FAILED - routing slip: it is finished, and route '" + plan.name +
+                               "' by its name leads nowhere else";
+        return stamped;
       }
     } else if (!start_slip(plan, stamped)) {
       return stamped;

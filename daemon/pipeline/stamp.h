@@ -19,6 +19,7 @@ struct StampInput {
   const config::Plan& plan;
   const Claim* claim = nullptr;  // the payload is in a store
   size_t framing_bytes = 0;      // 3 when AC 01 00 goes before the payload
+  bool by_name = false;          // published to bellhop.route
 };
 
 struct Stamped {

@@ -141,6 +141,7 @@ struct Channel {
 
   PublishAssembly in;
   std::deque<Release> queue;
+  size_t hops_pending = 0;  // sent on the private channel, not settled: the channel's end waits for them
   ConfirmWindow confirms;
   std::deque<Sent> sent;
   uint32_t next_token = 1;

@@ -389,6 +389,7 @@ void Downward::finish_check(Channel& channel) {
     delivery->named_store = claim.store;
     delivery->expected = {claim.size_bytes, claim.xxh128};
     delivery->transaction = std::move(out.match->transaction);
+    delivery->transaction.came_back();
     delivery->client_tag = out.match->client_tag;
     if (delivery->client_tag != 0) channel.confirms.hold(delivery->client_tag);
     out.match.reset();

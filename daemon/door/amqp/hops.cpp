@@ -114,10 +114,11 @@ void Hops::release(Channel& channel, PublishJob& job) {
   if (channel.confirm) hop->client_tag = channel.confirms.push_local();
   if (hop->input_tag) channel.tags.give(*hop->input_tag, TagWindow::Owner::bellhop);
   if (next.value().is_finished) {
-    settled(hop, true, false, 0, {});
+    settled(channel, *hop, true, false, 0, {});
     return;
   }
   hop->transaction.sent();
+  channel.hops_pending++;
   hop->memory_bytes = frames.size() + hop->body.size();
   core_.take(nullptr, hop->memory_bytes);
   PrivateChannel::Item item;
@@ -128,9 +129,16 @@ void Hops::release(Channel& channel, PublishJob& job) {
   item.done = [this, hop](const PrivateChannel::Outcome& outcome) {
     using Kind = PrivateChannel::Outcome::Kind;
     core_.give_back(nullptr, hop->memory_bytes);
-    settled(hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code, outcome.text);
+    Channel* channel = core_.channel(hop->channel, hop->generation);
+    if (channel != nullptr) {
+      channel->hops_pending--;
+      settled(*channel, *hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code,
+              outcome.text);
+    }
     // Returned, or the channel was closed over it: no queue can hold it. After a nack some queue may.
     if (outcome.kind == Kind::returned || outcome.kind == Kind::refused) hop->transaction.undo();
+    // Its channel's close may have waited for it.
+    if (channel != nullptr) core_.releaser->pump(*channel);
   };
   core_.private_channel->post(std::move(item));
 }
@@ -184,32 +192,30 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   return true;
 }
 
-void Hops::settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code,
+void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code,
                    const std::string& text) {
-  Channel* channel = core_.channel(hop->channel, hop->generation);
-  if (channel == nullptr || channel->state == Channel::State::local_closing ||
-      channel->state == Channel::State::broker_closing)
+  if (channel.state == Channel::State::local_closing || channel.state == Channel::State::broker_closing)
     return;
-  if (hop->input_tag && channel->tags.owner(*hop->input_tag) == TagWindow::Owner::bellhop) {
+  if (hop.input_tag && channel.tags.owner(*hop.input_tag) == TagWindow::Owner::bellhop) {
     if (acked) {
-      proto::put_ack(core_.to_broker(*channel), channel->id, *hop->input_tag, false);
-      channel->tags.settle_own(*hop->input_tag);
+      proto::put_ack(core_.to_broker(channel), channel.id, *hop.input_tag, false);
+      channel.tags.settle_own(*hop.input_tag);
     } else {
-      channel->tags.give(*hop->input_tag, TagWindow::Owner::client);
+      channel.tags.give(*hop.input_tag, TagWindow::Owner::client);
     }
   }
   if (!acked) {
-    spdlog::warn("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id, channel->id,
-                 code, text);
-    if (returned && hop->mandatory) hand_back(*channel, *hop, code, text);
+    spdlog::warn("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id, channel.id, code,
+                 text);
+    if (returned && hop.mandatory) hand_back(channel, hop, code, text);
   }
-  if (channel->confirm) {
+  if (channel.confirm) {
     std::vector<ConfirmWindow::Answer> answers;
-    channel->confirms.settle_local(hop->client_tag, !acked, answers);
-    core_.releaser->write_answers(*channel, answers);
+    channel.confirms.settle_local(hop.client_tag, !acked, answers);
+    core_.releaser->write_answers(channel, answers);
   } else if (!acked) {
     uint16_t close_code = returned ? uint16_t{312} : code != 0 ? code : uint16_t{541};
-    core_.close_channel(*channel, close_code, "a hop could not be routed on: " + text,
+    core_.close_channel(channel, close_code, "a hop could not be routed on: " + text,
                         proto::method::basic_publish);
   }
 }
@@ -232,6 +238,7 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
     delivery->named_store = claim->store;
     delivery->expected = {claim->size_bytes, claim->xxh128};
     delivery->transaction = std::move(hop.transaction);
+    delivery->transaction.came_back();
     core_.restorer->accept(channel, channel.returns, std::move(delivery));
     return;
   }

@@ -19,8 +19,7 @@ class Hops {
   void refuse(Channel& channel, uint16_t code, const std::string& text);
   bool put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes fields,
                const struct Destination& to, const config::Plan& plan, Buffer& frames);
-  void settled(const std::shared_ptr<Hop>& hop, bool acked, bool returned, uint16_t code,
-               const std::string& text);
+  void settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code, const std::string& text);
   void hand_back(Channel& channel, Hop& hop, uint16_t code, const std::string& text);
 
   SessionCore& core_;

@@ -89,10 +89,10 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
                " bytes is larger than limits.message_bytes (" + std::to_string(limits.message_bytes) + ")",
            true);
   } else if (in.plan == nullptr) {
-    refuse(
-        channel, 404,
-        "NOT_FOUND - no route '" + std::string(publish.value().routing_key) + "' in bellhop's configuration",
-        true);
+    refuse(channel, 404,
+           "NOT_FOUND - no route '" + std::string(publish.value().routing_key) +
+               "' with a target of its own in bellhop's configuration",
+           true);
   } else if (!in.hop && header.value().has(proto::user_id) && !core_.broker_user.empty() &&
              header.value().text(proto::user_id) != core_.broker_user) {
     core_.close_channel(channel, 406,
@@ -193,8 +193,10 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish,
   bool direct = channel.queue.empty();
   Release release;
   Buffer& out = direct ? core_.broker->outbox().tail() : release.frames;
-  Stamped stamped = stamper_.write(out, channel.id, {publish, header, *in.plan, nullptr, framing_bytes},
-                                   core_.frame_bytes_max);
+  Stamped stamped =
+      stamper_.write(out, channel.id,
+                     {publish, header, *in.plan, nullptr, framing_bytes, publish.exchange == route_exchange},
+                     core_.frame_bytes_max);
   if (stamped.refused_code != 0) {
     refuse(channel, stamped.refused_code, std::move(stamped.refused_text));
     return;

@@ -27,10 +27,15 @@ bool mentions_virtual_exchange(Bytes payload) {
   return as_text(payload).find("bellhop.") != std::string_view::npos;
 }
 
+// A channel that closes takes its unacknowledged deliveries along: hops under way settle their inputs first.
+bool waits_for_hops(const Channel& channel, Bytes payload) {
+  return channel.hops_pending != 0 && proto::method_number(payload) == proto::method::channel_close;
+}
+
 }  // namespace
 
 void Releaser::method(Channel& channel, const proto::Frame& frame) {
-  if (channel.queue.empty()) {
+  if (channel.queue.empty() && !waits_for_hops(channel, frame.payload)) {
     apply(channel, frame, true);
     return;
   }
@@ -52,6 +57,8 @@ void Releaser::pump(Channel& channel) {
   while (!channel.queue.empty() && goes_on()) {
     Release& front = channel.queue.front();
     if (front.kind == Release::Kind::job && !front.job->settled) return;
+    if (front.kind == Release::Kind::method && waits_for_hops(channel, whole_frame(front.frames).payload))
+      return;
     Release release = std::move(front);
     core_.give_back(&channel, release.frames.size());
     channel.queue.pop_front();
@@ -130,8 +137,10 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
   auto header = proto::decode_content_header(job.header);
   const Claim& claim = *job.transaction.claim();
   Buffer& out = core_.broker->outbox().tail();
+  bool by_name = publish.value().exchange == route_exchange;
   Stamped stamped = core_.publisher->stamper().write(
-      out, channel.id, {publish.value(), header.value(), *job.plan, &claim, 0}, core_.frame_bytes_max);
+      out, channel.id, {publish.value(), header.value(), *job.plan, &claim, 0, by_name},
+      core_.frame_bytes_max);
   if (stamped.refused_code != 0) {
     refuse(channel, stamped.refused_code, stamped.refused_text);
     return;
@@ -293,8 +302,10 @@ bool Releaser::answer_virtual_exchange(Channel& channel, const proto::Frame& fra
   bool first = is_virtual_exchange(names.first);
   if (!first && !is_virtual_exchange(names.second)) return false;
   if (number == proto::method::exchange_declare && names.passive) {
+    // The broker is asked for an exchange that is always there, so that the reply comes in its turn among the
+    // others.
     if (!names.nowait)
-      proto::put_empty_method(core_.writer->own(), proto::method::exchange_declare_ok, channel.id);
+      proto::put_exchange_declare_passive(core_.to_broker(channel), channel.id, "amq.direct");
     return true;
   }
   core_.close_channel(channel, 403,
