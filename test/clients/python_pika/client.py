@@ -112,7 +112,9 @@ rpc = connection.channel()
 replies = []
 rpc.basic_consume("amq.rabbitmq.reply-to", lambda c, m, p, b: replies.append((p.correlation_id, b)), auto_ack=True)
 rpc.basic_publish("", queue, b"question", properties("m-rpc", reply_to="amq.rabbitmq.reply-to", correlation_id="rpc-1"))
-method, props, body = ch.basic_get(queue)
+method = None
+while method is None:  # it was published on another channel, without a confirm: it may still be on its way
+    method, props, body = ch.basic_get(queue)
 ch.basic_publish("", props.reply_to, b"answer to " + body, pika.BasicProperties(correlation_id=props.correlation_id))
 ch.basic_ack(method.delivery_tag)
 while not replies:
