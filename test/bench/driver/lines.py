@@ -202,13 +202,15 @@ def p5(bench):
 
         return measure
 
+    # Before the first direct body: the broker's clearing up after those would count as bellhop's.
+    ours_mib = both_ways(bellhop.unix)()[2]
     results = bench.interleaved({"direct": both_ways(bench.broker.endpoint), "bellhop": both_ways(bellhop.unix)})
     for at, what, least in ((0, "publish", 3.0), (1, "consume", 1.0)):
         ours, theirs = ([each[at] for each in results[name]] for name in ("bellhop", "direct"))
         ratio_line("P5", "unix, window 10, classic", f"{what} 10 MiB, bellhop / direct", ours, theirs, "/s", at_least=least)
-    ours, theirs = (max(each[2] for each in results[name]) for name in ("bellhop", "direct"))
+    theirs_mib = max(each[2] for each in results["direct"])
     line("P5", "unix, window 10, classic", "the broker's memory grew, bellhop against direct",
-         f"{ours:.0f} MiB against {theirs:.0f} MiB", verdict(ours <= 10, "<= 10 MiB"))
+         f"{ours_mib:.0f} MiB against {theirs_mib:.0f} MiB", verdict(ours_mib <= 10, "<= 10 MiB"))
     bellhop.stop()
     shutil.rmtree(store)
 
