@@ -1,6 +1,7 @@
 #include "proto/envelope.h"
 
 #include <iterator>
+#include <string>
 
 #include "proto/table.h"
 
@@ -18,15 +19,21 @@ constexpr std::string_view names[] = {"x-acemq-id",          "x-acemq-type",    
 
 void put_envelope(Buffer& out, const ContentHeader& header, const EnvelopeFacts& facts) {
   bool is_there[std::size(names)] = {};
+  // An id that is set already is the one that a missing correlation falls back to. `out` moves when it grows.
   std::string_view message = facts.message_id;
-  TableCursor cursor(header.header_fields());
-  while (const auto field = cursor.next()) {
-    if (!field->name.starts_with("x-acemq-")) continue;
-    for (size_t which = 0; which < std::size(names); ++which) {
-      if (field->name == names[which]) is_there[which] = true;
+  std::string id_in_out;
+  for (const Bytes fields : {header.header_fields(), Bytes(out)}) {
+    TableCursor cursor(fields);
+    while (const auto field = cursor.next()) {
+      if (!field->name.starts_with("x-acemq-")) continue;
+      for (size_t which = 0; which < std::size(names); ++which) {
+        if (field->name == names[which]) is_there[which] = true;
+      }
+      const auto text = field->name == names[id] ? field_string(*field) : std::nullopt;
+      if (!text) continue;
+      if (fields.data() == out.data()) id_in_out = *text;
+      message = fields.data() == out.data() ? id_in_out : *text;
     }
-    // An id that the app set itself is the one that a missing correlation falls back to.
-    if (const auto text = field_string(*field); text && field->name == names[id]) message = *text;
   }
   const auto put_text = [&](Header which, std::string_view text) {
     if (!is_there[which] && !text.empty()) put_field(out, names[which], text);

@@ -16,7 +16,7 @@ struct EnvelopeFacts {
   std::string_view origin;       // <service>@<host>
 };
 
-// Appends the encoded fields that `header` does not have yet. Absent is absent, never empty.
+// Appends the encoded fields that neither `header` nor `out` has yet. Absent is absent, never empty.
 void put_envelope(Buffer& out, const ContentHeader& header, const EnvelopeFacts& facts);
 
 }  // namespace bellhop::proto

@@ -128,11 +128,12 @@ def test_old_claim_headers_are_replaced_when_offloaded_and_removed_when_not(bell
 def test_a_route_chooses_store_and_threshold(bellhop, broker, name, tmp_path):
     queue = name()
     direct = declare(broker, queue)
-    archive = tmp_path / "archive"
+    claims, archive = tmp_path / "claims", tmp_path / "archive"
+    claims.mkdir()
     archive.mkdir()
-    daemon = bellhop({"stores": {"claims": {"type": "filesystem", "path": str(tmp_path)},
+    daemon = bellhop({"stores": {"claims": {"type": "filesystem", "path": str(claims)},
                                  "archive": {"type": "filesystem", "path": str(archive)}},
-                      **routes(queue, store="archive", threshold="1KiB")})
+                      "claim_check": {"store": "claims"}, **routes(queue, store="archive", threshold="1KiB")})
     held = sent_through(daemon, direct, queue, pattern(1 * KIB))
     assert held.headers["bellhop-claim-store"] == "archive"
     assert (archive / key_of(held)).read_bytes() == pattern(1 * KIB)

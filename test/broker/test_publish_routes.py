@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from support.amqp import ChannelClosed
 from support.publishing import KIB, UUID, declare, key_of, pattern, publisher, sent_through
 
 
@@ -162,33 +161,3 @@ def test_names_that_only_look_like_a_virtual_exchange_are_the_brokers(bellhop, n
     exchange = "bellhop.next." + name()
     up.channel.call("exchange.declare", exchange=exchange, type="direct", auto_delete=True)
     up.channel.call("exchange.delete", exchange=exchange)
-
-
-# ---- publish by name
-
-@pytest.mark.parametrize("size", [10, 70 * KIB])
-def test_a_publish_to_bellhop_route_takes_the_route_it_names(bellhop, broker, name, size):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop({"routes": [{"name": "other", "match": {"exchange": "bellhop.route"}, "to": {"routing_key": "wrong"}},
-                                 {"name": "by-name", "match": {"exchange": "never"}, "to": {"exchange": "", "routing_key": queue},
-                                  "headers": {"x-by": "name"}}]})
-    held = None
-    up = publisher(daemon)
-    up.channel.publish("bellhop.route", "by-name", pattern(size))
-    up.channel.expect("basic.ack")
-    held = direct.get_wait(queue)
-    assert (held.exchange, held.routing_key) == ("", queue)
-    assert held.headers["x-by"] == "name"
-    assert held.body == pattern(size) or daemon.object(key_of(held)) == pattern(size)
-
-
-@pytest.mark.parametrize("route", ["unknown", "", "no-target"])
-def test_a_route_that_is_not_there_or_leads_nowhere_closes_the_channel_with_404(bellhop, route):
-    daemon = bellhop({"routes": [{"name": "no-target", "match": {"exchange": "a"}, "headers": {"x": "y"}}]})
-    up = publisher(daemon)
-    up.channel.publish("bellhop.route", route, b"x")
-    with pytest.raises(ChannelClosed) as closed:
-        up.channel.wait_for("basic.ack")
-    assert closed.value.code == 404 and f"'{route}'" in closed.value.text
-    assert closed.value.failed_method == "basic.publish"

@@ -123,15 +123,17 @@ struct Channel {
 
   enum class State : uint8_t {
     open,
-    client_closing,  // the client's channel.close stands in the queue or went up
-    broker_closing,  // the broker's channel.close was handed on, the client's close-ok is awaited
+    client_closing,  // the client's channel.close went up
+    broker_closing,  // the broker's channel.close was handed on
     local_closing,   // closed by bellhop: both close-oks are awaited
   };
 
   const uint16_t id;
   const uint64_t generation;  // tells apart two lives of one id
   State state = State::open;
-  bool client_close_ok = false, broker_close_ok = false;  // local_closing
+  bool client_close_ok = false, broker_close_ok = false;  // local_closing: what has come
+  // client_closing, broker_closing: closes that were relayed and are not answered. Both, when they crossed.
+  bool client_owes_close_ok = false, broker_owes_close_ok = false;
   Buffer reopened;  // local_closing: frames of the id's next life, replayed when the broker is done too
   std::optional<std::pair<uint16_t, std::string>>
       close_when_whole;  // a local close that waits for the end of a relayed publish
@@ -142,6 +144,12 @@ struct Channel {
   PublishAssembly in;
   std::deque<Release> queue;
   size_t hops_pending = 0;  // sent on the private channel, not settled: the channel's end waits for them
+  // The client's channel.close stands at the end of the queue.
+  bool close_waits() const {
+    return !queue.empty() && queue.back().kind == Release::Kind::method &&
+           proto::method_number(Bytes(queue.back().frames).subspan(proto::frame_head_bytes)) ==
+               proto::method::channel_close;
+  }
   ConfirmWindow confirms;
   std::deque<Sent> sent;
   uint32_t next_token = 1;

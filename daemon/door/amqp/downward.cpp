@@ -79,6 +79,7 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
       return true;
     case method::tx_commit_ok:
       on_tx_ok(channel, true);
+      if (waits_behind_returns(channel, frame)) return true;
       break;
     case method::tx_rollback_ok:
       on_tx_ok(channel, false);
@@ -173,7 +174,8 @@ bool Downward::on_header(Channel& channel, const Frame& frame) {
   out.header.borrow(frame.raw);
   out.body_bytes = load_u64(frame.payload.data() + 4);
   if (core_.draining && out.kind == DeliveryKind::deliver && !out.no_ack) {
-    // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no `multiple` covers it.
+    // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no
+    // `multiple` covers it.
     channel.tags.add(out.tag, TagWindow::Owner::bellhop);
     out.stage = out.body_bytes == 0 ? DeliveryAssembly::Stage::idle : DeliveryAssembly::Stage::dropping;
     std::erase(held_, channel.id);
@@ -233,9 +235,6 @@ bool Downward::on_body(Channel& channel, const Frame& frame) {
   }
   if (framing == Framing::check) {
     out.stage = Stage::collecting;
-    std::erase(held_, channel.id);
-    out.method.detach();
-    out.header.detach();
     core_.take(&channel, out.start.size() + frame.payload.size());
     put(out.start, frame.payload);
     if (whole) finish_check(channel);
@@ -363,6 +362,7 @@ std::string Downward::queue_of(Channel& channel, std::string_view consumer_tag) 
 void Downward::finish_check(Channel& channel) {
   DeliveryAssembly& out = channel.out;
   out.stage = DeliveryAssembly::Stage::idle;
+  std::erase(held_, channel.id);
   auto delivery = new_delivery(channel);
   delivery->body = std::move(out.start);
   out.start = {};
@@ -425,7 +425,7 @@ std::unique_ptr<Sent> Downward::match_return(Channel& channel) {
     const auto& claim = sent.transaction.claim();
     return sent.mandatory && !sent.returned && sent.sent_exchange == returned.value().exchange &&
            sent.sent_routing_key == returned.value().routing_key && sent.message_id == id &&
-           (claim ? claim->key == key : true);
+           (claim ? std::string_view(claim->key) : std::string_view{}) == key;
   });
   if (match == channel.sent.end()) return nullptr;
   auto found = std::make_unique<Sent>(std::move(*match));
@@ -471,6 +471,21 @@ void Downward::on_tx_ok(Channel& channel, bool committed) {
   channel.tx_dirty = false;
 }
 
+// True: the frame goes to the client behind the returns that are still being fetched. A transaction's returns
+// come before its commit-ok.
+bool Downward::waits_behind_returns(Channel& channel, const Frame& frame) {
+  if (channel.returns.empty()) return false;
+  auto reply = std::make_shared<Delivery>();
+  reply->channel = channel.id;
+  reply->generation = channel.generation;
+  reply->kind = DeliveryKind::returned;
+  reply->no_ack = true;
+  put(reply->frames, frame.raw);
+  core_.take(&channel, reply->held_bytes());
+  core_.restorer->push(channel.returns, std::move(reply));
+  return true;
+}
+
 void Downward::on_close(Channel& channel, const Frame& frame) {
   auto close = decode_close(frame.payload);
   if (close) {
@@ -479,6 +494,12 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
   }
   core_.restorer->give_up_held(channel);
   if (channel.state == Channel::State::open) channel.state = Channel::State::broker_closing;
+  channel.client_owes_close_ok = true;
+  if (channel.close_waits()) {
+    // The closes cross: the client's is answered as the broker answers one that it reads now.
+    core_.broker->outbox().append(channel.queue.back().frames);
+    channel.broker_owes_close_ok = true;
+  }
   core_.publisher->abandon(channel);
   core_.restorer->abandon(channel);
   relay(frame);
@@ -491,7 +512,8 @@ void Downward::on_close_ok(Channel& channel, const Frame& frame) {
     return;
   }
   relay(frame);
-  core_.forget_channel(channel.id);
+  channel.broker_owes_close_ok = false;
+  core_.end_relayed_close(channel);
 }
 
 void Downward::detach_held() {
@@ -499,7 +521,9 @@ void Downward::detach_held() {
     Channel* channel = core_.channel(id);
     if (channel == nullptr) continue;
     channel->out.method.detach();
-    if (channel->out.stage == DeliveryAssembly::Stage::start) channel->out.header.detach();
+    using Stage = DeliveryAssembly::Stage;
+    if (channel->out.stage == Stage::start || channel->out.stage == Stage::collecting)
+      channel->out.header.detach();
   }
 }
 

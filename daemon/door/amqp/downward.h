@@ -44,6 +44,7 @@ class Downward {
   void on_close(Channel& channel, const proto::Frame& frame);
   void on_close_ok(Channel& channel, const proto::Frame& frame);
   void on_tx_ok(Channel& channel, bool committed);
+  bool waits_behind_returns(Channel& channel, const proto::Frame& frame);
   std::shared_ptr<Delivery> new_delivery(Channel& channel);
   std::unique_ptr<Sent> match_return(Channel& channel);
   std::string queue_of(Channel& channel, std::string_view consumer_tag) const;

@@ -95,15 +95,11 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
            true);
   } else if (!in.hop && header.value().has(proto::user_id) && !core_.broker_user.empty() &&
              header.value().text(proto::user_id) != core_.broker_user) {
-    core_.close_channel(channel, 406,
-                        "PRECONDITION_FAILED - user_id property set to '" +
-                            std::string(header.value().text(proto::user_id)) +
-                            "' but authenticated user was '" + core_.broker_user + "'",
-                        basic_publish);
-    if (channel.state == Channel::State::open) in.stage = PublishAssembly::Stage::dropping;
-  } else if (in.hop && channel.tx) {
-    core_.close_channel(channel, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel",
-                        basic_publish);
+    refuse(channel, 406,
+           "PRECONDITION_FAILED - user_id property set to '" +
+               std::string(header.value().text(proto::user_id)) + "' but authenticated user was '" +
+               core_.broker_user + "'",
+           true);
   } else if (in.body_bytes < proto::claim_prefix_bytes) {
     if (!begin(channel, publish.value(), header.value(), proto::Framing::raw)) return false;
   } else {
@@ -292,6 +288,7 @@ void Publisher::add_to_job(Channel& channel, Bytes payload) {
   job.unwritten_bytes += payload.size();
   core_.take(nullptr, payload.size());
   if (job.upload == nullptr) {
+    core_.collected_bytes += payload.size();
     put(job.body, payload);
     return;
   }
@@ -327,6 +324,7 @@ void Publisher::finish(Channel& channel) {
   std::shared_ptr<PublishJob> job = std::move(in.job);
   job->complete = true;
   if (job->upload == nullptr) {
+    core_.collected_bytes -= job->unwritten_bytes;
     job->settled = true;
     core_.releaser->pump(channel);
     return;
@@ -356,6 +354,8 @@ void Publisher::end_job(PublishJob& job) {
     job.holds_slot = false;
     core_.transfers--;
     if (job.complete) finishing_--;
+  } else if (!job.complete) {
+    core_.collected_bytes -= job.unwritten_bytes;
   }
   core_.give_back(nullptr, std::exchange(job.unwritten_bytes, 0));
   job.upload.reset();
@@ -372,7 +372,7 @@ void Publisher::detach_held() {
 
 void Publisher::drop_incomplete(Channel& channel) {
   PublishAssembly& in = channel.in;
-  if (in.stage == PublishAssembly::Stage::idle) return;
+  if (in.stage == PublishAssembly::Stage::idle || core_.is_half_sent(channel)) return;
   // Only the last entry of the queue can be incomplete.
   if (in.stage == PublishAssembly::Stage::job ||
       (in.stage == PublishAssembly::Stage::relaying && !channel.queue.empty())) {
@@ -387,13 +387,15 @@ void Publisher::drop_incomplete(Channel& channel) {
 }
 
 void Publisher::abandon(Channel& channel) {
+  // The rest of a publish that the broker has half of still goes there.
+  const bool half_sent = core_.is_half_sent(channel);
   for (Release& release : channel.queue) {
     core_.give_back(&channel, release.frames.size());
     if (release.job != nullptr) end_job(*release.job);
   }
   channel.queue.clear();
   channel.in.job.reset();
-  channel.in.stage = PublishAssembly::Stage::idle;
+  if (!half_sent) channel.in.stage = PublishAssembly::Stage::idle;
   channel.after_publish.clear();
   // Publishes of a transaction whose commit was never sent are in no queue.
   channel.sent.clear();

@@ -130,6 +130,10 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
     return;
   }
   if (job.hop) {
+    if (channel.tx) {
+      refuse(channel, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel", true);
+      return;
+    }
     core_.hops->release(channel, job);
     return;
   }
@@ -199,6 +203,7 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
       break;
     case method::channel_close:
       channel.state = Channel::State::client_closing;
+      channel.broker_owes_close_ok = true;
       // What a no_ack consumer was not handed yet is parked first: the broker has forgotten it.
       core_.restorer->give_up_held(channel);
       break;

@@ -233,8 +233,8 @@ bool Session::run_client() {
     }
     if (split.status == Split::error) {
       close_by_bellhop(501, std::string("FRAME_ERROR - ") + split.problem, 0);
-      // No frame can be told from the next any more. What still comes is read and dropped, so that the client can finish its write and
-      // read why it was closed; a close-ok cannot be awaited.
+      // No frame can be told from the next any more. What still comes is read and dropped, so that the client
+      // can finish its write and read why it was closed; a close-ok cannot be awaited.
       wait_for_client_end();
       link.consume(link.unread().size());
       break;
@@ -330,20 +330,24 @@ bool Session::on_client_channel_frame(Channel& channel, const Frame& frame) {
     case State::open:
       break;
     case State::client_closing:
-      if (number == method::channel_close_ok) core_->broker->outbox().borrow(frame.raw);
-      return true;
     case State::broker_closing:
-      if (number == method::channel_close) {
+      // The broker has the first frames of this publish, and cannot read anything else before the last one.
+      if (frame.type == frame_body && core_->is_half_sent(channel))
+        return core_->publisher->on_body(channel, frame);
+      if (number == method::channel_close && !channel.broker_owes_close_ok) {
         core_->broker->outbox().borrow(frame.raw);
-      } else if (number == method::channel_close_ok) {
+        channel.broker_owes_close_ok = true;
+      } else if (number == method::channel_close_ok && channel.client_owes_close_ok) {
         core_->broker->outbox().borrow(frame.raw);
-        core_->forget_channel(channel.id);
+        channel.client_owes_close_ok = false;
+        core_->end_relayed_close(channel);
       }
       return true;
     case State::local_closing:
       if (channel.client_close_ok) {
         // The next life of the id: it begins when the broker has closed the last one too.
         put(channel.reopened, frame.raw);
+        core_->take(&channel, frame.raw.size());
       } else if (number == method::channel_close) {
         put_empty_method(core_->writer->own(), method::channel_close_ok, channel.id);
       } else if (number == method::channel_close_ok) {

@@ -55,6 +55,10 @@ Channel& SessionCore::open_channel(uint16_t id) {
 void SessionCore::forget_channel(uint16_t id) {
   Channel* ended = channel(id);
   if (ended == nullptr) return;
+  // What goes out in this turn may be borrowed from the frames that the channel holds.
+  for (Link* link : {client.get(), broker.get()}) {
+    if (link != nullptr) link->outbox().own();
+  }
   publisher->abandon(*ended);
   restorer->abandon(*ended);
   give_back(nullptr, ended->backlog_bytes);
@@ -67,20 +71,26 @@ void SessionCore::log_problem(const std::string& what) const {
 }
 
 void SessionCore::close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method) {
-  if (channel.state != Channel::State::open && channel.state != Channel::State::client_closing) return;
-  if (channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty()) {
+  if (channel.state != Channel::State::open) return;
+  if (is_half_sent(channel)) {
     // The broker has half a publish: a close between its frames would cost the whole connection.
     if (!channel.close_when_whole) channel.close_when_whole = {code, text};
     return;
   }
   spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
   channel.state = Channel::State::local_closing;
+  const bool crossed = channel.close_waits();
   publisher->abandon(channel);
   restorer->abandon(channel);
   proto::Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
   proto::put_close(writer->own(), proto::method::channel_close, channel.id, close);
+  if (crossed) proto::put_empty_method(writer->own(), proto::method::channel_close_ok, channel.id);
   proto::Close up{200, "closed", 0, 0};
   proto::put_close(broker->outbox().tail(), proto::method::channel_close, channel.id, up);
+}
+
+void SessionCore::end_relayed_close(Channel& channel) {
+  if (!channel.client_owes_close_ok && !channel.broker_owes_close_ok) forget_channel(channel.id);
 }
 
 void SessionCore::end_local_close(Channel& channel) {

@@ -89,18 +89,23 @@ class SessionCore {
   size_t open_channels() const { return open_channels_; }
 
   // --- towards the broker ---
+  // Of the publish whose frames are arriving the broker has the first ones.
+  static bool is_half_sent(const Channel& channel) {
+    return channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty();
+  }
   // Where bellhop writes whole frames of its own for a channel: never between the frames of a publish of that
   // channel.
   Buffer& to_broker(Channel& channel) {
-    return channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty()
-               ? channel.after_publish
-               : broker->outbox().tail();
+    return is_half_sent(channel) ? channel.after_publish : broker->outbox().tail();
   }
   void log_problem(const std::string& what) const;
 
   // --- ends ---
   // Closes a channel by bellhop's own decision, on both legs (design: failure table, local channel.close).
   void close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
+  // A close-ok of a client_closing or broker_closing channel was relayed. When none is owed any more, the id
+  // is free.
+  void end_relayed_close(Channel& channel);
   // A close-ok of a local_closing channel came. With both, the id is free, and what came for its next life is
   // in `replays`.
   void end_local_close(Channel& channel);
@@ -111,8 +116,10 @@ class SessionCore {
   // --- memory ---
   void take(Channel* channel, uint64_t bytes);
   void give_back(Channel* channel, uint64_t bytes);
-  // This session holds more than its floor while all together hold more than the limit.
-  bool over_budget() const { return held_bytes_ > floor_bytes && shared.budget->is_over(); }
+  // This session holds more than its floor, of what others than the client will free, while all together hold
+  // more than the limit.
+  bool over_budget() const { return held_bytes_ - collected_bytes > floor_bytes && shared.budget->is_over(); }
+  uint64_t collected_bytes = 0;  // of held_bytes: bodies that only more of the client's frames can complete
   uint64_t held_bytes() const { return held_bytes_; }
 
   // Set by the session.
