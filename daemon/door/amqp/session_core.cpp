@@ -74,6 +74,7 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
     return;
   }
   spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
+  restorer->give_up_held(channel);
   channel.state = Channel::State::local_closing;
   publisher->abandon(channel);
   restorer->abandon(channel);
