@@ -5,7 +5,12 @@ namespace bellhop {
 
 namespace {
 constexpr uint64_t tag_max = (uint64_t{1} << 62) - 1;
+
+// Of the entries that count as the client's: a rollback may make them that again.
+bool is_clients(TagWindow::Owner owner) {
+  return owner == TagWindow::Owner::client || owner == TagWindow::Owner::in_tx;
 }
+}  // namespace
 
 void TagWindow::add(uint64_t tag, Owner owner) {
   if (owner == Owner::settled || tag > tag_max) return;
@@ -57,15 +62,15 @@ TagWindow::Owner TagWindow::owner(uint64_t tag) const {
 }
 
 void TagWindow::mark(Entry& entry, Owner owner) {
-  if (owner_of(entry) == Owner::client) --client_count_;
+  if (is_clients(owner_of(entry))) --client_count_;
   if (owner_of(entry) == Owner::bellhop) --own_count_;
   entry.owner = static_cast<uint64_t>(owner) & 3;
-  if (owner == Owner::client) ++client_count_;
+  if (is_clients(owner)) ++client_count_;
   if (owner == Owner::bellhop) ++own_count_;
 }
 
 void TagWindow::advance() {
-  while (client_from_ < next_ && owner_of(at(client_from_)) != Owner::client) ++client_from_;
+  while (client_from_ < next_ && !is_clients(owner_of(at(client_from_)))) ++client_from_;
   while (own_from_ < next_ && owner_of(at(own_from_)) != Owner::bellhop) ++own_from_;
 }
 
@@ -78,7 +83,7 @@ void TagWindow::give(uint64_t tag, Owner owner) {
   advance();
 }
 
-TagWindow::Covered TagWindow::settle(uint64_t tag, bool multiple) {
+TagWindow::Covered TagWindow::settle(uint64_t tag, bool multiple, Owner to) {
   Covered covered;
   uint64_t last = next_;  // one past the last position that may be covered
   if (tag != 0 || !multiple) {
@@ -88,14 +93,14 @@ TagWindow::Covered TagWindow::settle(uint64_t tag, bool multiple) {
       covered.ok = false;
       return covered;
     }
-    if (owner == Owner::settled) {
+    if (owner != Owner::client) {
       covered.pieces.push_back({tag, multiple});
       return covered;
     }
     last = position + 1;
   }
   if (!multiple) {
-    mark(at(last - 1), Owner::settled);
+    mark(at(last - 1), to);
     covered.pieces.push_back({tag, false});
     advance();
     return covered;
@@ -106,7 +111,7 @@ TagWindow::Covered TagWindow::settle(uint64_t tag, bool multiple) {
   for (uint64_t position = client_from_; position < last; ++position) {
     Entry& entry = at(position);
     if (owner_of(entry) != Owner::client) continue;
-    mark(entry, Owner::settled);
+    mark(entry, to);
     if (!owns_below) continue;
     // Below the first of bellhop's tags one `multiple` covers all; each tag after it goes alone.
     if (position < own_from_) {
@@ -130,16 +135,27 @@ bool TagWindow::is_plain() const {
   return own_count_ == 0;
 }
 
-void TagWindow::settle_plain(uint64_t tag, bool multiple) {
+void TagWindow::settle_plain(uint64_t tag, bool multiple, Owner to) {
   if (multiple) {
-    for (advance(); client_from_ < next_ && (tag == 0 || at(client_from_).tag <= tag); advance()) {
-      mark(at(client_from_), Owner::settled);
+    advance();
+    for (uint64_t position = client_from_; position < next_ && (tag == 0 || at(position).tag <= tag);
+         ++position) {
+      if (owner_of(at(position)) == Owner::client) mark(at(position), to);
     }
+    advance();
     return;
   }
   const uint64_t position = find(tag);
   if (position == nowhere || owner_of(at(position)) != Owner::client) return;
-  mark(at(position), Owner::settled);
+  mark(at(position), to);
+  advance();
+}
+
+void TagWindow::end_tx(bool committed) {
+  for (uint64_t position = client_from_; position < next_; ++position) {
+    if (owner_of(at(position)) == Owner::in_tx)
+      mark(at(position), committed ? Owner::settled : Owner::client);
+  }
   advance();
 }
 

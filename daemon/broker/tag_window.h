@@ -11,7 +11,8 @@ namespace bellhop {
 
 class TagWindow {
  public:
-  enum class Owner : uint8_t { settled, client, bellhop };
+  // in_tx: settled by the client inside an open transaction; its end decides.
+  enum class Owner : uint8_t { settled, client, bellhop, in_tx };
   // One frame to write to the broker.
   struct Piece {
     uint64_t tag = 0;
@@ -32,12 +33,14 @@ class TagWindow {
     bool ok = true;
     std::vector<Piece> pieces;
   };
-  Covered settle(uint64_t tag, bool multiple);
+  // In a transaction the tags only become in_tx (`to`), until end_tx.
+  Covered settle(uint64_t tag, bool multiple, Owner to = Owner::settled);
   void settle_own(uint64_t tag);  // bellhop settled it
   // True: no unsettled tag is bellhop's, so the client's frame may be relayed as it is (call settle_plain,
   // which allocates nothing).
   bool is_plain() const;
-  void settle_plain(uint64_t tag, bool multiple);
+  void settle_plain(uint64_t tag, bool multiple, Owner to = Owner::settled);
+  void end_tx(bool committed);      // a rollback makes the tags the client's again
   size_t client_unsettled() const;  // O(1)
   void clear();                     // basic.recover, channel closed
 

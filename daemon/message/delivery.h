@@ -14,7 +14,8 @@
 
 namespace bellhop {
 
-enum class DeliveryKind : uint8_t { deliver, get_ok, returned };
+// notice: no content, a method that must not overtake the deliveries before it (a consumer's cancel-ok).
+enum class DeliveryKind : uint8_t { deliver, get_ok, returned, notice };
 
 struct Delivery {
   enum class State : uint8_t {
@@ -34,10 +35,12 @@ struct Delivery {
   uint64_t tag = 0;                 // the broker's delivery tag; 0 for a return
   bool no_ack = false;              // the broker has forgotten it already
   bool settle_when_handed = false;  // bellhop acknowledges it after its last byte (basic.get with no_ack)
+  std::string consumer_tag;         // deliver, notice
   std::string queue;                // where it came from, for a park
 
-  Buffer frames;      // plain: whole frames as the client gets them
-  bool open = false;  // plain: more frames of its content are still to come
+  Buffer frames;          // plain: whole frames as the client gets them
+  bool unframed = false;  // plain: an inline frame's prefix was stripped
+  bool open = false;      // plain: more frames of its content are still to come
 
   Buffer method, header, body;  // a check: the payloads as the broker sent them (a return: method and header
                                 // already the client's own)
@@ -46,7 +49,9 @@ struct Delivery {
   Expected expected;
   bool strip_claim_headers = false;
   // Part of the session's memory until the delivery leaves its lane.
-  size_t held_bytes() const { return frames.size() + body.size(); }
+  size_t held_bytes() const {
+    return sizeof(Delivery) + method.size() + header.size() + frames.size() + body.size();
+  }
 
   size_t next_store = 0;    // position in the order of stores to ask
   std::string unavailable;  // why the last round could not decide; empty when every store said no

@@ -75,6 +75,7 @@ struct Sent {
   uint64_t client_tag = 0;  // 0 without confirms
   bool mandatory = false;
   bool framed = false;  // bellhop put AC 01 00 before the body
+  uint32_t tx_number = 0;
   bool returned = false;
   std::string exchange, routing_key;            // the client's
   std::string sent_exchange, sent_routing_key;  // bellhop's
@@ -106,6 +107,7 @@ struct DeliveryAssembly {
   uint64_t tag = 0;
   bool no_ack = false, settle_when_handed = false;
   bool queued = false;      // relaying into the last entry of its lane, not to the client
+  bool stale = false;       // requeued by a basic.recover that is on its way
   bool tagged = false;      // the tag is in the channel's window already
   uint64_t client_tag = 0;  // a return that was queued: the confirm that waits for its end
   Buffer start;  // raw body frames that came before the third body byte, then (collecting) the body
@@ -158,11 +160,21 @@ struct Channel {
   DeliveryAssembly out;
   Lane deliveries, returns;
   TagWindow tags;
-  struct TxSettle {
+  // tx: what bellhop settled itself since the last commit. A rollback takes it back, so that it is said
+  // again.
+  struct OwnSettle {
     uint64_t tag;
-    bool multiple;
+    bool reject, requeue;
   };
-  std::vector<TxSettle> tx_settles;  // acks inside the open transaction
+  std::vector<OwnSettle> own_settles;
+  // tx: commits and rollbacks that were sent, their answers awaited. own: bellhop's commit of own_settles.
+  struct TxEnd {
+    bool own;
+    uint32_t number;
+  };
+  std::deque<TxEnd> tx_ends_awaited;
+  uint32_t tx_number = 0;       // of the transaction that is open
+  size_t recovers_awaited = 0;  // basic.recover sent: what is delivered before its answer is requeued
   std::unordered_map<uint64_t, const config::Pipeline*>
       input_pipeline;  // deliveries that came from a pipeline's exchange
 

@@ -78,11 +78,13 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
       on_close_ok(channel, frame);
       return true;
     case method::tx_commit_ok:
-      on_tx_ok(channel, true);
-      if (waits_behind_returns(channel, frame)) return true;
+      if (!on_tx_ok(channel) || waits_behind_returns(channel, frame)) return true;
       break;
     case method::tx_rollback_ok:
-      on_tx_ok(channel, false);
+      if (!on_tx_ok(channel)) return true;
+      break;
+    case method::basic_recover_ok:
+      if (channel.recovers_awaited != 0) channel.recovers_awaited--;
       break;
     case method::basic_get_empty:
       if (!channel.gets_awaited.empty()) channel.gets_awaited.pop_front();
@@ -101,6 +103,7 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
           if (found->second.no_ack) channel.no_ack_consumers--;
           channel.consumers.erase(found);
         }
+        if (core_.restorer->end_consumer(channel, tag.value(), frame.raw)) return true;
       }
       break;
     case method::queue_declare_ok:
@@ -125,7 +128,7 @@ bool Downward::begin_content(Channel& channel, DeliveryKind kind, const Frame& f
   out.kind = kind;
   out.method.borrow(frame.raw);
   out.received_bytes = 0;
-  out.no_ack = out.settle_when_handed = out.tagged = false;
+  out.no_ack = out.settle_when_handed = out.tagged = out.stale = false;
   out.client_tag = 0;
   out.match.reset();
   out.start.clear();
@@ -139,6 +142,7 @@ bool Downward::begin_content(Channel& channel, DeliveryKind kind, const Frame& f
       auto found = channel.consumers.find(std::string(deliver.value().consumer_tag));
       out.no_ack = found != channel.consumers.end() && found->second.no_ack;
     }
+    out.stale = channel.recovers_awaited != 0 && !out.no_ack;
   } else if (kind == DeliveryKind::get_ok) {
     auto got = decode_get_ok(frame.payload);
     if (!got) return false;
@@ -147,6 +151,11 @@ bool Downward::begin_content(Channel& channel, DeliveryKind kind, const Frame& f
     bool no_ack = !channel.gets_awaited.empty() && channel.gets_awaited.front().no_ack;
     out.no_ack = no_ack && channel.tx;
     out.settle_when_handed = no_ack && !channel.tx;
+    if (channel.recovers_awaited != 0) {
+      // Its tag is dead already, but the client waits for an answer.
+      out.no_ack = true;
+      out.settle_when_handed = false;
+    }
   } else {
     out.tag = 0;
     out.no_ack = true;
@@ -177,6 +186,12 @@ bool Downward::on_header(Channel& channel, const Frame& frame) {
     // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no
     // `multiple` covers it.
     channel.tags.add(out.tag, TagWindow::Owner::bellhop);
+    out.stage = out.body_bytes == 0 ? DeliveryAssembly::Stage::idle : DeliveryAssembly::Stage::dropping;
+    std::erase(held_, channel.id);
+    return true;
+  }
+  if (out.stale) {
+    // Sent before the broker took the recover: it is in its queue again, and comes with a tag that counts.
     out.stage = out.body_bytes == 0 ? DeliveryAssembly::Stage::idle : DeliveryAssembly::Stage::dropping;
     std::erase(held_, channel.id);
     return true;
@@ -235,6 +250,7 @@ bool Downward::on_body(Channel& channel, const Frame& frame) {
   }
   if (framing == Framing::check) {
     out.stage = Stage::collecting;
+    core_.collecting++;
     core_.take(&channel, out.start.size() + frame.payload.size());
     put(out.start, frame.payload);
     if (whole) finish_check(channel);
@@ -265,11 +281,12 @@ void Downward::begin_plain(Channel& channel, size_t strip_bytes) {
   if (out.queued) {
     auto delivery = new_delivery(channel);
     delivery->open = true;
+    delivery->unframed = strip_bytes != 0;
     if (out.match != nullptr && out.match->client_tag != 0) {
       out.client_tag = delivery->client_tag = out.match->client_tag;
       channel.confirms.hold(delivery->client_tag);
     }
-    core_.restorer->push(lane, std::move(delivery));
+    core_.restorer->push(channel, lane, std::move(delivery));
   } else {
     core_.writer->begin_content();
   }
@@ -346,8 +363,7 @@ void Downward::handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no
   }
   if (kind == DeliveryKind::returned || no_ack) return;
   if (settle_when_handed) {
-    put_ack(core_.to_broker(channel), channel.id, tag, false);
-    channel.tags.settle_own(tag);
+    core_.restorer->settle_own(channel, tag);
   } else {
     channel.tags.give(tag, TagWindow::Owner::client);
   }
@@ -363,13 +379,13 @@ void Downward::finish_check(Channel& channel) {
   DeliveryAssembly& out = channel.out;
   out.stage = DeliveryAssembly::Stage::idle;
   std::erase(held_, channel.id);
+  core_.collecting--;
   auto delivery = new_delivery(channel);
   delivery->body = std::move(out.start);
+  core_.give_back(&channel, delivery->body.size());  // its lane counts it
   out.start = {};
   Bytes method_payload = out.method.payload();
-  if (out.kind == DeliveryKind::deliver) {
-    delivery->queue = queue_of(channel, decode_deliver(method_payload).value().consumer_tag);
-  } else if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) {
+  if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) {
     delivery->queue = channel.gets_awaited.front().queue;
     channel.gets_awaited.pop_front();
   }
@@ -407,6 +423,10 @@ std::shared_ptr<Delivery> Downward::new_delivery(Channel& channel) {
   delivery->tag = out.tag;
   delivery->no_ack = out.no_ack;
   delivery->settle_when_handed = out.settle_when_handed;
+  if (out.kind == DeliveryKind::deliver) {
+    delivery->consumer_tag = decode_deliver(out.method.payload()).value().consumer_tag;
+    delivery->queue = queue_of(channel, delivery->consumer_tag);
+  }
   if (out.kind != DeliveryKind::returned && !out.no_ack) {
     channel.tags.add(out.tag, TagWindow::Owner::bellhop);
     out.tagged = true;
@@ -456,19 +476,15 @@ void Downward::on_confirm(Channel& channel, const Frame& frame, bool nack) {
   }
 }
 
-void Downward::on_tx_ok(Channel& channel, bool committed) {
-  if (committed) {
-    for (const Channel::TxSettle& settle : channel.tx_settles) {
-      if (channel.tags.is_plain()) {
-        channel.tags.settle_plain(settle.tag, settle.multiple);
-      } else {
-        (void)channel.tags.settle(settle.tag, settle.multiple);
-      }
-    }
-  }
-  channel.tx_settles.clear();
-  channel.sent.clear();  // a rolled-back publish's object goes with it
-  channel.tx_dirty = false;
+// True: the answer is the client's. bellhop's own commits are answered to nobody.
+bool Downward::on_tx_ok(Channel& channel) {
+  if (channel.tx_ends_awaited.empty()) return true;
+  Channel::TxEnd end = channel.tx_ends_awaited.front();
+  channel.tx_ends_awaited.pop_front();
+  if (end.own) return false;
+  // A rolled-back publish's object goes with it.
+  while (!channel.sent.empty() && channel.sent.front().tx_number <= end.number) channel.sent.pop_front();
+  return true;
 }
 
 // True: the frame goes to the client behind the returns that are still being fetched. A transaction's returns

@@ -43,7 +43,7 @@ class Downward {
   void on_confirm(Channel& channel, const proto::Frame& frame, bool nack);
   void on_close(Channel& channel, const proto::Frame& frame);
   void on_close_ok(Channel& channel, const proto::Frame& frame);
-  void on_tx_ok(Channel& channel, bool committed);
+  bool on_tx_ok(Channel& channel);
   bool waits_behind_returns(Channel& channel, const proto::Frame& frame);
   std::shared_ptr<Delivery> new_delivery(Channel& channel);
   std::unique_ptr<Sent> match_return(Channel& channel);

@@ -198,8 +198,7 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
     return;
   if (hop.input_tag && channel.tags.owner(*hop.input_tag) == TagWindow::Owner::bellhop) {
     if (acked) {
-      proto::put_ack(core_.to_broker(channel), channel.id, *hop.input_tag, false);
-      channel.tags.settle_own(*hop.input_tag);
+      core_.restorer->settle_own(channel, *hop.input_tag);
     } else {
       channel.tags.give(*hop.input_tag, TagWindow::Owner::client);
     }
@@ -245,8 +244,7 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
   delivery->frames = std::move(method);
   proto::put_frame(delivery->frames, proto::frame_header, channel.id, hop.header);
   proto::put_body_frames(delivery->frames, channel.id, hop.body, core_.frame_bytes_max);
-  core_.take(&channel, delivery->held_bytes());
-  core_.restorer->push(channel.returns, std::move(delivery));
+  core_.restorer->push(channel, channel.returns, std::move(delivery));
   core_.restorer->pump(channel);
 }
 

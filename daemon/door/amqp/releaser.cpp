@@ -79,6 +79,7 @@ void Releaser::pump(Channel& channel) {
 
 void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
   channel.tx_dirty = channel.tx;
+  if (sent != nullptr) sent->tx_number = channel.tx_number;
   if (channel.confirm) {
     uint32_t token = 0;
     if (sent != nullptr) {
@@ -186,6 +187,7 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
       break;
     case method::basic_recover:
     case method::basic_recover_async:
+      if (number == method::basic_recover) channel.recovers_awaited++;
       core_.restorer->recover(channel);
       break;
     case method::confirm_select:
@@ -197,6 +199,10 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
     case method::tx_commit:
       // From here on the outcome is the broker's: the objects stay.
       for (Sent& sent : channel.sent) sent.transaction.sent();
+      end_transaction(channel, true);
+      break;
+    case method::tx_rollback:
+      end_transaction(channel, false);
       break;
     case method::queue_declare:
       declare(channel, frame);
@@ -223,6 +229,16 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
   } else {
     core_.broker->outbox().append(frame.raw);
   }
+  if (number == method::tx_rollback) core_.restorer->settle_again(channel);
+}
+
+// The client's tx.commit or tx.rollback goes up. The broker takes what follows in order, so the next
+// transaction is open from here on.
+void Releaser::end_transaction(Channel& channel, bool committed) {
+  channel.tags.end_tx(committed);
+  if (committed) channel.own_settles.clear();
+  channel.tx_dirty = false;
+  channel.tx_ends_awaited.push_back({false, channel.tx_number++});
 }
 
 // True: relay the client's frame as it is.
@@ -231,19 +247,14 @@ bool Releaser::settle(Channel& channel, const proto::Frame& frame, uint32_t numb
   auto decoded = decode_settle(frame.payload);
   if (!decoded) return true;  // the broker says what is wrong with it
   Settle settle = decoded.value();
-  if (channel.tx) {
-    // Inside a transaction an ack counts at its commit, and a rollback takes it back: the tags are the
-    // client's until then.
-    channel.tx_dirty = true;
-    if (channel.tags.is_plain()) {
-      channel.tx_settles.push_back({settle.delivery_tag, settle.multiple});
-      return true;
-    }
-  } else if (channel.tags.is_plain()) {
-    channel.tags.settle_plain(settle.delivery_tag, settle.multiple);
+  // Inside a transaction an ack counts at its commit, and a rollback takes it back.
+  TagWindow::Owner to = channel.tx ? TagWindow::Owner::in_tx : TagWindow::Owner::settled;
+  channel.tx_dirty = channel.tx;
+  if (channel.tags.is_plain()) {
+    channel.tags.settle_plain(settle.delivery_tag, settle.multiple, to);
     return true;
   }
-  TagWindow::Covered covered = channel.tags.settle(settle.delivery_tag, settle.multiple);
+  TagWindow::Covered covered = channel.tags.settle(settle.delivery_tag, settle.multiple, to);
   if (!covered.ok) {
     core_.close_channel(channel, 406,
                         "PRECONDITION_FAILED - unknown delivery tag " + std::to_string(settle.delivery_tag),

@@ -31,6 +31,7 @@ class Releaser {
  private:
   void apply(Channel& channel, const proto::Frame& frame, bool borrowed);
   void release_job(Channel& channel, PublishJob& job);
+  void end_transaction(Channel& channel, bool committed);
   bool settle(Channel& channel, const proto::Frame& frame, uint32_t number);
   bool answer_virtual_exchange(Channel& channel, const proto::Frame& frame, uint32_t number);
   void consume(Channel& channel, const proto::Frame& frame);

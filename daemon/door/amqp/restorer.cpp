@@ -53,8 +53,15 @@ void read_claim_headers(Delivery& delivery) {
   if (!xxh128.empty()) delivery.expected.xxh128 = std::string(xxh128);
 }
 
-// Takes plain frames apart again: a park needs header and body.
+// The broker would give it to somebody else if its consumer ended now.
+bool is_undelivered(const Delivery& delivery) {
+  return delivery.kind == DeliveryKind::deliver && !delivery.no_ack && !delivery.open &&
+         delivery.state != Delivery::State::parking;
+}
+
+// Takes plain frames apart again: a park needs header and body as they came.
 void unframe(Delivery& delivery) {
+  if (delivery.unframed) put(delivery.body, proto::claim_inline_prefix);
   for (Bytes rest = delivery.frames; rest.size() >= proto::frame_overhead_bytes;) {
     size_t bytes = load_u32(rest.data() + 3);
     Bytes payload = rest.subspan(proto::frame_head_bytes, bytes);
@@ -62,6 +69,7 @@ void unframe(Delivery& delivery) {
     if (rest[0] == proto::frame_body) put(delivery.body, payload);
     rest = rest.subspan(bytes + proto::frame_overhead_bytes);
   }
+  delivery.frames = {};
 }
 
 }  // namespace
@@ -69,13 +77,14 @@ void unframe(Delivery& delivery) {
 Restorer::Restorer(SessionCore& core)
     : core_(core), jitter_(static_cast<uint32_t>(core.session_id * 2654435761U + 1)) {}
 
-void Restorer::push(Lane& lane, std::shared_ptr<Delivery> delivery) {
+void Restorer::push(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery) {
+  core_.take(&channel, delivery->held_bytes());
   lane.push_back(std::move(delivery));
   core_.lane_entries++;
 }
 
 void Restorer::accept(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery) {
-  push(lane, delivery);
+  push(channel, lane, delivery);
   if (!proto::is_redeemable_key(delivery->key)) {
     fail(delivery, proto::bad_key_reason(delivery->key));
     pump(channel);
@@ -180,6 +189,7 @@ void Restorer::wait(const std::shared_ptr<Delivery>& delivery, const std::string
   delivery->retry_at_ms = now + delivery->backoff_ms / 2 + jitter_() % (delivery->backoff_ms / 2 + 1);
   waiting_.push_back(delivery);
   core_.on_tick_wanted(delivery->retry_at_ms - now);
+  if (Channel* channel = channel_of(*delivery)) release_notices(*channel);
 }
 
 std::optional<uint64_t> Restorer::tick() {
@@ -238,8 +248,7 @@ void Restorer::fail(const std::shared_ptr<Delivery>& delivery, const std::string
     return;
   }
   if (core_.config.undeliverable_reject && !delivery->no_ack) {
-    proto::put_reject(core_.to_broker(*channel), channel->id, delivery->tag, false);
-    channel->tags.settle_own(delivery->tag);
+    settle_own(*channel, delivery->tag, true);
     delivery->tag = 0;
     settle(delivery);
     return;
@@ -252,7 +261,11 @@ void Restorer::park(const std::shared_ptr<Delivery>& delivery) {
   parking_++;
   core_.parks->park(*delivery, delivery->reason, [this, delivery](const std::string& failure) {
     parking_--;
-    if (channel_of(*delivery) == nullptr) return;
+    if (channel_of(*delivery) == nullptr && !failure.empty()) {
+      spdlog::error("session={} queue={} message not parked, {}: {}", core_.session_id, delivery->queue,
+                    delivery->no_ack ? "it is lost" : "the broker has it back", failure);
+      return;
+    }
     if (failure.empty()) {
       spdlog::warn("session={} channel={} queue={} message parked reason=\"{}\"", core_.session_id,
                    delivery->channel, delivery->queue, delivery->reason);
@@ -269,8 +282,7 @@ void Restorer::settle(const std::shared_ptr<Delivery>& delivery) {
   if (channel == nullptr) return;
   delivery->state = Delivery::State::settled;
   if (!delivery->no_ack && channel->tags.owner(delivery->tag) == TagWindow::Owner::bellhop) {
-    proto::put_ack(core_.to_broker(*channel), channel->id, delivery->tag, false);
-    channel->tags.settle_own(delivery->tag);
+    settle_own(*channel, delivery->tag);
   }
   // The client waits for an answer to its get: there is nothing for it.
   if (delivery->kind == DeliveryKind::get_ok) {
@@ -291,6 +303,12 @@ bool Restorer::pump_lane(Channel& channel, Lane& lane) {
   while (!lane.empty()) {
     if (core_.writer->is_busy()) return false;
     std::shared_ptr<Delivery> front = lane.front();
+    if (core_.draining && is_undelivered(*front)) {
+      // Not begun, nor waited for: the broker has it back when the connection ends.
+      front->state = Delivery::State::settled;
+      pop(channel, lane);
+      continue;
+    }
     switch (front->state) {
       case Delivery::State::settled:
         pop(channel, lane);
@@ -300,9 +318,7 @@ bool Restorer::pump_lane(Channel& channel, Lane& lane) {
         return true;
       case Delivery::State::plain:
       case Delivery::State::ready:
-        if (core_.draining && front->kind == DeliveryKind::deliver && !front->no_ack && !front->open) {
-          pop(channel, lane);  // not begun: the broker has it back when the connection ends
-        } else if (front->state == Delivery::State::plain) {
+        if (front->state == Delivery::State::plain) {
           hand_plain(channel, lane);
         } else {
           begin_stream(channel, front);
@@ -367,7 +383,10 @@ void Restorer::read_more() {
     return;
   }
   if (core_.client_gone || core_.client->outbox().pending() > outbox_bytes_max) return;
-  size_t count = static_cast<size_t>(std::min<uint64_t>(read_bytes, size - stream_->offset));
+  // Whole frames, but for the last.
+  size_t frame_payload_bytes = core_.frame_bytes_max - proto::frame_overhead_bytes;
+  size_t piece_bytes = std::max<size_t>(read_bytes / frame_payload_bytes, 1) * frame_payload_bytes;
+  size_t count = static_cast<size_t>(std::min<uint64_t>(piece_bytes, size - stream_->offset));
   stream_->reading = true;
   stream_->delivery->object->read(
       stream_->offset, count, core_.mailbox,
@@ -436,7 +455,7 @@ void Restorer::recover(Channel& channel) {
   Lane kept;
   for (auto& delivery : channel.deliveries) {
     bool stays = delivery->no_ack || delivery->kind == DeliveryKind::get_ok || delivery->open ||
-                 delivery->state == Delivery::State::parking || (stream_ && stream_->delivery == delivery);
+                 delivery->state == Delivery::State::parking || is_half_out(delivery);
     if (stays) {
       // Its tag is the broker's again: nothing is acknowledged for it any more.
       delivery->no_ack = true;
@@ -453,31 +472,127 @@ void Restorer::recover(Channel& channel) {
 
 void Restorer::give_up_held(Channel& channel) {
   for (auto& delivery : channel.deliveries) {
-    using State = Delivery::State;
-    if (!delivery->no_ack || delivery->kind != DeliveryKind::deliver || delivery->open) continue;
-    if (delivery->state == State::parking || delivery->state == State::settled) continue;
-    if (stream_ && stream_->delivery == delivery) continue;
-    if (delivery->state == State::plain) unframe(*delivery);
-    core_.give_back(&channel, delivery->held_bytes());
-    delivery->frames.clear();
-    core_.take(&channel, delivery->held_bytes());
-    delivery->reason = delivery->unavailable.empty() ? "its consumer ended before it could be handed over"
-                                                     : delivery->unavailable;
-    park(delivery);
+    if (delivery->no_ack && delivery->kind == DeliveryKind::deliver && !delivery->open)
+      park_unhanded(channel, delivery);
   }
+}
+
+// The broker has forgotten it, and its client will not be handed it.
+void Restorer::park_unhanded(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  using State = Delivery::State;
+  if (delivery->state == State::parking || delivery->state == State::settled || is_half_out(delivery)) return;
+  free_slot(*delivery);
+  core_.give_back(&channel, delivery->held_bytes());
+  if (delivery->state == State::plain) unframe(*delivery);
+  core_.take(&channel, delivery->held_bytes());
+  delivery->permanent = true;
+  if (delivery->reason.empty()) delivery->reason = delivery->unavailable;
+  if (delivery->reason.empty()) delivery->reason = "its consumer ended before it could be handed over";
+  park(delivery);
+}
+
+// --- a consumer's end ---
+
+bool Restorer::end_consumer(Channel& channel, const std::string& consumer_tag, Bytes raw) {
+  Lane& lane = channel.deliveries;
+  auto is_its = [&](const std::shared_ptr<Delivery>& delivery) {
+    return delivery->kind == DeliveryKind::deliver && delivery->consumer_tag == consumer_tag;
+  };
+  auto last = std::find_if(lane.rbegin(), lane.rend(), is_its).base();
+  if (last == lane.begin()) return false;
+  auto notice = std::make_shared<Delivery>();
+  notice->channel = channel.id;
+  notice->generation = channel.generation;
+  notice->kind = DeliveryKind::notice;
+  notice->no_ack = true;
+  notice->consumer_tag = consumer_tag;
+  put(notice->frames, raw);
+  push(channel, lane, std::move(notice));
+  bool held = std::any_of(lane.begin(), last,
+                          [](const auto& delivery) { return delivery->state == Delivery::State::waiting; });
+  if (held) release_notices(channel);
+  return true;
+}
+
+// Something of the lane may be held for long: no consumer's end waits for it.
+void Restorer::release_notices(Channel& channel) {
+  Lane& lane = channel.deliveries;
+  for (;;) {
+    auto at = std::find_if(lane.begin(), lane.end(),
+                           [](const auto& delivery) { return delivery->kind == DeliveryKind::notice; });
+    if (at == lane.end()) return;
+    std::shared_ptr<Delivery> notice = *at;
+    core_.give_back(&channel, notice->held_bytes());
+    core_.lane_entries--;
+    lane.erase(at);
+    give_back(channel, notice->consumer_tag);
+    put(core_.writer->own(), notice->frames);
+  }
+}
+
+// What a consumer that is gone was not handed is its queue's again, or parked where the broker has forgotten
+// it.
+void Restorer::give_back(Channel& channel, const std::string& consumer_tag) {
+  using State = Delivery::State;
+  Lane kept;
+  Lane lane = std::exchange(channel.deliveries, {});
+  for (auto& delivery : lane) {
+    bool its = delivery->kind == DeliveryKind::deliver && delivery->consumer_tag == consumer_tag;
+    if (!its || delivery->no_ack || delivery->state == State::parking || delivery->state == State::settled ||
+        is_half_out(delivery)) {
+      if (its && delivery->no_ack) park_unhanded(channel, delivery);
+      kept.push_back(std::move(delivery));
+      continue;
+    }
+    free_slot(*delivery);
+    delivery->state = State::settled;
+    settle_own(channel, delivery->tag, true, true);
+    core_.give_back(&channel, delivery->held_bytes());
+    core_.lane_entries--;
+  }
+  channel.deliveries = std::move(kept);
+}
+
+void Restorer::settle_own(Channel& channel, uint64_t tag, bool reject, bool requeue) {
+  Buffer& out = core_.to_broker(channel);
+  if (reject) {
+    proto::put_reject(out, channel.id, tag, requeue);
+  } else {
+    proto::put_ack(out, channel.id, tag, false);
+  }
+  channel.tags.settle_own(tag);
+  if (!channel.tx) return;
+  channel.own_settles.push_back({tag, reject, requeue});
+  commit_own(channel);
+}
+
+void Restorer::settle_again(Channel& channel) {
+  auto again = std::exchange(channel.own_settles, {});
+  for (const Channel::OwnSettle& own : again) settle_own(channel, own.tag, own.reject, own.requeue);
+}
+
+// With nothing of the client's in it a transaction is bellhop's to commit.
+void Restorer::commit_own(Channel& channel) {
+  bool relaying = channel.in.stage == PublishAssembly::Stage::relaying && channel.queue.empty();
+  if (channel.own_settles.empty() || channel.tx_dirty || relaying) return;
+  proto::put_empty_method(core_.broker->outbox().tail(), proto::method::tx_commit, channel.id);
+  channel.own_settles.clear();
+  channel.tx_ends_awaited.push_back({true, 0});
 }
 
 void Restorer::abandon(Channel& channel) {
   for (Lane* lane : {&channel.returns, &channel.deliveries}) {
     for (auto& delivery : *lane) {
       core_.give_back(&channel, delivery->held_bytes());
-      if (!(stream_ && stream_->delivery == delivery)) free_slot(*delivery);
+      if (!is_half_out(delivery)) free_slot(*delivery);
     }
     core_.lane_entries -= lane->size();
     lane->clear();
   }
-  if (channel.out.stage == DeliveryAssembly::Stage::collecting)
+  if (channel.out.stage == DeliveryAssembly::Stage::collecting) {
     core_.give_back(&channel, channel.out.start.size());
+    core_.collecting--;
+  }
   bool half_out = channel.out.stage == DeliveryAssembly::Stage::relaying && !channel.out.queued;
   if (!half_out && channel.out.stage != DeliveryAssembly::Stage::idle) {
     channel.out.stage = DeliveryAssembly::Stage::dropping;

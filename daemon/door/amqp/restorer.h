@@ -23,7 +23,7 @@ class Restorer {
   explicit Restorer(SessionCore& core);
 
   // Puts a delivery at the end of a lane; a plain one is handed over by pump().
-  void push(Lane& lane, std::shared_ptr<Delivery> delivery);
+  void push(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery);
   // A check at the end of its lane. Its tag is bellhop's already.
   void accept(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery);
   // Hands the client what is ready at the front of the channel's lanes.
@@ -35,6 +35,17 @@ class Restorer {
 
   // basic.recover: the broker has everything unacknowledged back.
   void recover(Channel& channel);
+  // The broker's basic.cancel-ok or basic.cancel (`raw`, the whole frame). A client is handed nothing for a
+  // consumer that is gone: what comes soon is awaited (true: `raw` is written behind it), what is held goes
+  // back to its queue (false: `raw` is to be relayed).
+  bool end_consumer(Channel& channel, const std::string& consumer_tag, Bytes raw);
+
+  // Settles a tag that is bellhop's own. On a tx channel nobody may ever commit it: bellhop does, unless the
+  // client's transaction is open.
+  void settle_own(Channel& channel, uint64_t tag, bool reject = false, bool requeue = false);
+  // tx: what a rollback of the client took back.
+  void settle_again(Channel& channel);
+
   // The channel ends: parks what no_ack consumers were not handed.
   void give_up_held(Channel& channel);
   // Drops what the channel's lanes hold. A content that is half out goes on.
@@ -67,6 +78,13 @@ class Restorer {
   void wait(const std::shared_ptr<Delivery>& delivery, const std::string& why);
   void fail(const std::shared_ptr<Delivery>& delivery, const std::string& reason);
   void park(const std::shared_ptr<Delivery>& delivery);
+  void park_unhanded(Channel& channel, const std::shared_ptr<Delivery>& delivery);
+  void give_back(Channel& channel, const std::string& consumer_tag);
+  void commit_own(Channel& channel);
+  void release_notices(Channel& channel);
+  bool is_half_out(const std::shared_ptr<Delivery>& delivery) const {
+    return stream_ && stream_->delivery == delivery;
+  }
   void settle(const std::shared_ptr<Delivery>& delivery);
   std::vector<ClaimStore*> order_of_stores(const Delivery& delivery) const;
   void free_slot(Delivery& delivery);

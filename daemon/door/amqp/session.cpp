@@ -21,6 +21,7 @@ namespace {
 constexpr size_t outbox_bytes_high = 256 * 1024;   // more waits for one leg: the other is not read
 constexpr uint64_t backlog_bytes_high = 16 << 20;  // more is held for the client: the broker is not read
 constexpr size_t handshake_frame_bytes_max = 128 * 1024;
+constexpr uint64_t parking_backlog_bytes_high = 4 * backlog_bytes_high;
 constexpr uint64_t close_wait_ms = 5000;     // for a close-ok
 constexpr uint64_t linger_ms = 5000;         // for a gone client's complete publishes
 constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose writes we shut
@@ -205,7 +206,10 @@ void Session::turn() {
   core_->publisher->detach_held();
   core_->downward->detach_held();
   check_ends();
-  if (!finished_) decide_reading();
+  if (finished_) return;
+  // An end may have said more to the broker (parks): no event would come for it.
+  if (broker_leg_ == Leg::open && !core_->broker->outbox().empty()) core_->broker->flush();
+  decide_reading();
 }
 
 bool Session::client_may_advance() const {
@@ -217,8 +221,13 @@ bool Session::client_may_advance() const {
 
 bool Session::broker_may_advance() const {
   if (broker_leg_ == Leg::close_sent) return true;
-  return broker_leg_ == Leg::open && !core_->restorer->is_streaming() &&
-         core_->client->outbox().pending() < outbox_bytes_high && core_->held_bytes() < backlog_bytes_high;
+  if (broker_leg_ != Leg::open || core_->restorer->is_streaming() ||
+      core_->client->outbox().pending() >= outbox_bytes_high)
+    return false;
+  // What is held for a park, or for the rest of a check, is freed only by what the broker says next: its
+  // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way.
+  return core_->held_bytes() < backlog_bytes_high || core_->collecting != 0 ||
+         (core_->restorer->is_parking() && core_->held_bytes() < parking_backlog_bytes_high);
 }
 
 bool Session::run_client() {
@@ -484,6 +493,14 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
   stage_ = Stage::ending;
   core_->ending = true;
   end_reason_ = text;
+  if (broker_leg_ == Leg::open) {
+    // What no_ack consumers were not handed is parked before the broker is told that this is the end.
+    for (const auto& channel : core_->channels()) {
+      if (channel != nullptr) core_->restorer->give_up_held(*channel);
+    }
+    linger_deadline_ms_ = core_->now_ms() + linger_ms;
+    schedule_tick(linger_ms);
+  }
   spdlog::warn("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
   if (client_leg_ == Leg::open && !core_->client_gone) {
     Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
@@ -630,13 +647,14 @@ void Session::check_ends() {
   }
   if (due(broker_deadline_ms_)) end_broker_leg();
 
-  if (stage_ == Stage::ending && core_->ending && !abandoned_) {
+  bool parks = broker_leg_ == Leg::open && core_->restorer->is_parking() && !due(linger_deadline_ms_);
+  if (stage_ == Stage::ending && core_->ending && !abandoned_ && !parks) {
     abandoned_ = true;
     core_->restorer->cancel_stream();
     for (size_t id = 0; id < core_->channels().size(); ++id) core_->forget_channel(static_cast<uint16_t>(id));
     close_broker_leg();
   }
-  if (client_leg_ == Leg::closed && broker_leg_ == Leg::open) close_broker_leg();
+  if (client_leg_ == Leg::closed && broker_leg_ == Leg::open && !parks) close_broker_leg();
   if (client_leg_ == Leg::closed && (broker_leg_ == Leg::closed || broker_leg_ == Leg::none)) finish();
 }
 

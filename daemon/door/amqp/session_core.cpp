@@ -78,6 +78,7 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
     return;
   }
   spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
+  restorer->give_up_held(channel);
   channel.state = Channel::State::local_closing;
   const bool crossed = channel.close_waits();
   publisher->abandon(channel);

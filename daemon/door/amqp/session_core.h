@@ -126,6 +126,7 @@ class SessionCore {
   std::function<void(uint16_t code, const std::string& text, uint32_t method)> on_close_connection;
   std::function<void(uint64_t after_ms)> on_tick_wanted;  // the session's tick is to come no later than this
 
+  size_t collecting = 0;    // checks whose body is arriving: only the broker's frames can end that
   size_t lane_entries = 0;  // deliveries in all channels' lanes
   size_t transfers = 0;     // uploads and fetches that hold one of limits.transfers_per_session
 
