@@ -173,7 +173,8 @@ bool Downward::on_header(Channel& channel, const Frame& frame) {
   out.header.borrow(frame.raw);
   out.body_bytes = load_u64(frame.payload.data() + 4);
   if (core_.draining && out.kind == DeliveryKind::deliver && !out.no_ack) {
-    // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no `multiple` covers it.
+    // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no
+    // `multiple` covers it.
     channel.tags.add(out.tag, TagWindow::Owner::bellhop);
     out.stage = out.body_bytes == 0 ? DeliveryAssembly::Stage::idle : DeliveryAssembly::Stage::dropping;
     std::erase(held_, channel.id);
