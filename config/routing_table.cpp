@@ -95,7 +95,8 @@ const Plan* RoutingTable::by_name(std::string_view route) const {
   for (const Rule& rule : rules_) {
     if (rule.route->name != route) continue;
     const Plan& plan = rule.plan;
-    bool concrete = plan.pipeline != nullptr || plan.itinerary || (plan.named_exchange && plan.named_routing_key);
+    bool concrete =
+        plan.pipeline != nullptr || plan.itinerary || (plan.named_exchange && plan.named_routing_key);
     return concrete ? &plan : nullptr;
   }
   return nullptr;

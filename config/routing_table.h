@@ -21,8 +21,8 @@ struct Plan {
   ClaimCheck claim_check;
   Stamp stamp;
   std::optional<std::string> to_exchange, to_routing_key;
-  // Where a publish by the route's name goes, when that is clear without a client's exchange and key: from `to`,
-  // else from a `match` that has no wildcard. (A slip has its own first step.)
+  // Where a publish by the route's name goes, when that is clear without a client's exchange and key: from
+  // `to`, else from a `match` that has no wildcard. (A slip has its own first step.)
   std::optional<std::string> named_exchange, named_routing_key;
   const Pipeline* pipeline = nullptr;
   std::optional<proto::Itinerary> itinerary;

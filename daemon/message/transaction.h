@@ -37,7 +37,8 @@ class Transaction {
   // The message is on its way to the broker: from here on the outcome may be unknown, and an unknown outcome
   // keeps the object.
   void sent() { sent_ = true; }
-  // The message was returned: no queue can hold it. Its object is still there to be handed back, and goes with this transaction.
+  // The message was returned: no queue can hold it. Its object is still there to be handed back, and goes
+  // with this transaction.
   void came_back() { sent_ = false; }
   // No queue can hold the message (returned, rolled back, never sent): removes the object.
   void undo() {

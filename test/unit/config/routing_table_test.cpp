@@ -135,7 +135,7 @@ TEST_CASE("a plan has everything worked out beforehand", "[config]") {
 
 TEST_CASE("routes, pipelines and steps are found by name", "[config]") {
   const RoutingTable routing(loaded(model));
-  CHECK(routing.by_name("orders") == &routing.find("orders", "order.new", {}));
+  CHECK(routing.by_name("default") == &routing.find("", "q", {}));
   CHECK(routing.by_name("nobody") == nullptr);
   CHECK(routing.by_name("") == nullptr);
   REQUIRE(routing.pipeline("returns") != nullptr);
@@ -144,6 +144,33 @@ TEST_CASE("routes, pipelines and steps are found by name", "[config]") {
   CHECK(routing.only_pipeline_with("refund") == routing.pipeline("returns"));
   CHECK(routing.only_pipeline_with("validate") == nullptr);
   CHECK(routing.only_pipeline_with("nothing") == nullptr);
+}
+
+TEST_CASE("a route is published to by its name when it says itself where that goes", "[config]") {
+  const RoutingTable routing(loaded(R"(
+pipelines: { line: { steps: [one] } }
+routes:
+  - { name: slip, match: { routing_key: "#" }, slip: { pipeline: line } }
+  - { name: to, match: { routing_key: "#" }, to: { exchange: "", routing_key: q } }
+  - { name: match, match: { exchange: e, routing_key: "a.b#.c" } }
+  - { name: both, match: { exchange: e, routing_key: "a.b" }, to: { exchange: f } }
+  - { name: star, match: { exchange: e, routing_key: "a.*" } }
+  - { name: hash, match: { routing_key: "#" }, to: { exchange: e } }
+  - { name: exchange, match: { exchange: e } }
+  - { name: key, match: { routing_key: k } }
+  - { name: all }
+)"));
+  REQUIRE(routing.by_name("slip") != nullptr);
+  for (const char* vague : {"star", "hash", "exchange", "key", "all"})
+    CHECK(routing.by_name(vague) == nullptr);
+  const auto target = [&](const char* name) {
+    const Plan* const plan = routing.by_name(name);
+    REQUIRE(plan != nullptr);
+    return *plan->named_exchange + "|" + *plan->named_routing_key;
+  };
+  CHECK(target("to") == "|q");
+  CHECK(target("match") == "e|a.b#.c");
+  CHECK(target("both") == "f|a.b");
 }
 
 TEST_CASE("a carried itinerary may go where the configuration goes, the default exchange not", "[config]") {
