@@ -5,6 +5,7 @@ import time
 import pytest
 
 from support import amqp
+from support.scripted_broker import background
 
 
 @pytest.fixture
@@ -46,6 +47,15 @@ def test_a_client_that_connects_while_the_broker_blocks_is_served_like_by_the_br
     assert channel.confirms(1) == {1: "ack"}
 
 
+def beat_while(client, action):
+    """Runs a slow command; the client stays alive meanwhile."""
+    running = background(action)
+    while not running.done():
+        client.send_heartbeat()
+        client._pump(time.monotonic() + 0.1)
+    running.result()
+
+
 def test_while_blocked_nobody_is_cut_though_nothing_moves(own_rabbit, bellhop, name):
     """The broker does not read, so bellhop stops reading the client: neither counts the other's silence."""
     daemon = bellhop({"broker": {"heartbeat": "1s"}})
@@ -53,27 +63,24 @@ def test_while_blocked_nobody_is_cut_though_nothing_moves(own_rabbit, bellhop, n
     channel = client.channel()
     queue = channel.declare(name(), exclusive=True)
     channel.call("confirm.select")
-    own_rabbit.block()
+    beat_while(client, own_rabbit.block)
+    sent, rest, stuck = 0, b"", 0
     try:
-        channel.publish("", queue, b"first")
-        client.wait_for("connection.blocked", 0)
-        body = b"x" * 60000
-        sent = 1
-        client.sock.setblocking(False)
-        rest = b""
-        deadline = client._deadline(4)
+        deadline = client._deadline(5)
         while time.monotonic() < deadline:
+            if not rest:
+                rest, sent = b"".join(channel.publish_frames("", queue, b"x" * 60000)), sent + 1
             try:
-                if not rest:
-                    rest, sent = b"".join(channel.publish_frames("", queue, body)), sent + 1
+                client.sock.setblocking(False)
                 rest = rest[client.sock.send(rest):]
             except BlockingIOError:
+                stuck += 1
                 client._pump(time.monotonic() + 0.1)
     finally:
-        own_rabbit.unblock()
-    if rest:
-        client.send_raw(rest)
-    assert sent > 3
+        unblocking = background(own_rabbit.unblock)
+    client.send_raw(rest)
+    beat_while(client, unblocking.result)
+    assert stuck > 20
     assert channel.confirms(sent, timeout=60) == {tag: "ack" for tag in range(1, sent + 1)}
     assert client.heartbeats_seen >= 3
     client.close()

@@ -142,7 +142,7 @@ def test_a_publish_that_is_half_sent_is_let_finish_and_confirmed(bellhop, broker
     channel = client.channel()
     channel.declare(queue)
     channel.call("confirm.select")
-    *most, last = channel.publish_frames("", queue, b"x" * size, split=[size // 2])
+    *most, last = channel.publish_frames("", queue, b"x" * size, split=[min(size // 2, 60000)])
     client.send_raw(b"".join(most))
     busy = client.channel()
     busy.declare(name("probe"), exclusive=True)  # its answer shows that bellhop has read what came before
