@@ -497,8 +497,7 @@ bool Downward::waits_behind_returns(Channel& channel, const Frame& frame) {
   reply->kind = DeliveryKind::returned;
   reply->no_ack = true;
   put(reply->frames, frame.raw);
-  core_.take(&channel, reply->held_bytes());
-  core_.restorer->push(channel.returns, std::move(reply));
+  core_.restorer->push(channel, channel.returns, std::move(reply));
   return true;
 }
 
