@@ -19,7 +19,8 @@ def line(broker, name):
 
 @pytest.fixture
 def channel(bellhop, line):
-    return slips.confirming(amqp.connect(bellhop({"pipelines": line.config()}).socket))
+    with amqp.connect(bellhop({"pipelines": line.config()}).socket) as client:
+        yield slips.confirming(client)
 
 
 def advance(channel, headers, key="", body=b"result", tag=1, answer="basic.ack", **properties):

@@ -30,7 +30,8 @@ def daemon(bellhop, line, name):
 
 @pytest.fixture
 def channel(daemon):
-    return slips.confirming(amqp.connect(daemon.socket))
+    with amqp.connect(daemon.socket) as client:
+        yield slips.confirming(client)
 
 
 def take(channel, queue):
