@@ -137,6 +137,7 @@ def test_three_workers_pass_small_and_large_orders_down_a_line(bellhop, broker, 
     shop.confirm_delivery()
     for n, body in enumerate(bodies):
         shop.basic_publish("orders", "order.new", body, pika.BasicProperties(message_id=f"order-{n}", type="Order", headers={"n": n}))
+    shop.connection.close()
     for worker in workers:
         worker.join(90 * amqp.TIME_FACTOR)
         assert worker.error is None and not worker.is_alive(), f"{worker.step}: {worker.error}"
