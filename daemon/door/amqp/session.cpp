@@ -603,6 +603,9 @@ bool Session::is_drained() const {
 
 // Nothing more comes from the client. What it sent whole goes on; what is half sent never will be whole.
 void Session::end_of_client_frames() {
+  auto waits = [](const auto& channel) { return channel != nullptr && !channel->reopened.empty(); };
+  if (!core_->replays.empty() || std::any_of(core_->channels().begin(), core_->channels().end(), waits))
+    return;
   if (std::exchange(last_frames_done_, true)) return;
   for (const auto& channel : core_->channels()) {
     if (channel == nullptr) continue;
