@@ -23,6 +23,7 @@ def session():
             client.wait_for("channel.open-ok", channel)
         yield client, leg
         client.abort()
+        leg.abort()
 
 
 def frames_of(method, body, **arguments):

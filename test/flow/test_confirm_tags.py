@@ -23,6 +23,7 @@ def session():
         client.wait_for("confirm.select-ok", 1)
         yield client, leg, daemon
         client.abort()
+        leg.abort()
 
 
 def acks(client, count):

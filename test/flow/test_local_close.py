@@ -20,6 +20,7 @@ def session():
             client.wait_for("channel.open-ok", channel)
         yield client, leg
         client.abort()
+        leg.abort()
 
 
 def make_it_close(client, channel=1):
@@ -162,3 +163,4 @@ def test_the_next_lifes_publish_waits_for_a_transfers_place_and_loses_nothing(tm
         assert leg.published(1).body == b"behind it"
         leg.wait_for(("connection.close",))
         client.abort()
+        leg.abort()
