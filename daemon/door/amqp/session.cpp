@@ -601,6 +601,13 @@ bool Session::is_drained() const {
   });
 }
 
+// The client is gone, but what it sent is not all handled yet. Not before this turn's flush: it reads.
+bool Session::has_more_of_client() {
+  if (last_frames_done_) return false;
+  Bytes unread = core_->client->unread();
+  return split_frame(unread, core_->frame_bytes_max).status != Split::need_more || core_->client->read_rest();
+}
+
 // Nothing more comes from the client. What it sent whole goes on; what is half sent never will be whole.
 void Session::end_of_client_frames() {
   auto waits = [](const auto& channel) { return channel != nullptr && !channel->reopened.empty(); };
@@ -638,7 +645,9 @@ void Session::check_ends() {
     }
   }
   if (stage_ == Stage::running && core_->client_gone && client_leg_ != Leg::closed) {
-    if (client_may_advance()) {
+    if (client_may_advance() && has_more_of_client()) {
+      schedule_tick(0);  // a turn for it
+    } else if (client_may_advance()) {
       end_of_client_frames();
       core_->restorer->cancel_stream();
       core_->draining = true;
