@@ -142,6 +142,20 @@ bool Link::read_once(Handle* handle) {
   return false;
 }
 
+bool Link::read_rest() {
+  if (is_closed()) return false;
+  make_room();
+  if (end_ == capacity_) return false;
+  ssize_t received;
+  do {
+    received = ::recv(fd_, buffer_.get() + end_, capacity_ - end_, 0);
+  } while (received < 0 && errno == EINTR);
+  if (received <= 0) return false;
+  end_ += static_cast<size_t>(received);
+  need_bytes_ = 0;
+  return true;
+}
+
 // The socket is broken. What the peer said before (often why) is still in the kernel: it is handed up first,
 // unless reading is paused.
 void Link::drain_then_end(Handle* handle) {

@@ -68,6 +68,10 @@ class Link {
   // What is in unread() already is the owner's to look at; on_bytes comes with the next read.
   void resume_reading();
   bool is_paused() const { return paused_; }
+  // After on_end: what the peer sent before its end may still be in the kernel, for on_end does not wait
+  // until the owner has room. One more read into unread(); false: there is nothing more. Moves bytes as a
+  // read does.
+  bool read_rest();
   // Gives the inbound buffer's memory back if nothing is in it. For the owner's timer, on an idle session.
   void release_idle();
 

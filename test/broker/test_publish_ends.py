@@ -154,14 +154,17 @@ def test_complete_publishes_of_a_client_that_dies_at_once_are_published(bellhop,
     assert len(daemon.objects()) == 2 and daemon.debris() == []
 
 
-def test_a_flood_of_small_publishes_of_a_client_that_dies_at_once_is_published(bellhop, broker, name):
+@pytest.mark.parametrize("confirm", [True, False])
+def test_a_flood_of_small_publishes_of_a_client_that_dies_at_once_is_published(bellhop, broker, name, confirm):
+    """With confirms that nobody reads the socket is reset, while much of the flood is still in the kernel."""
     queue = name()
     direct = declare(broker, queue)
     daemon = bellhop()
-    up = publisher(daemon)
-    up.client.send_raw(b"".join(up.channel.publish_frames("", queue, b"small")) * 5000)
-    up.client.abort()
-    wait_until(lambda: count(direct, queue) == 5000, what="all publishes in the queue")
+    for round_ in range(1, 6):
+        up = publisher(daemon, confirm=confirm)
+        up.client.send_raw(b"".join(up.channel.publish_frames("", queue, b"small")) * 4000)
+        up.client.abort()
+        wait_until(lambda: count(direct, queue) == 4000 * round_, what="all publishes in the queue")
 
 
 def test_a_dead_clients_uploads_are_given_up_after_the_linger(bellhop, broker, name, gate):

@@ -120,8 +120,9 @@ void Releaser::write_answers(Channel& channel, const std::vector<ConfirmWindow::
 }
 
 bool Releaser::is_idle() const {
-  return std::all_of(core_.channels().begin(), core_.channels().end(),
-                     [](const auto& channel) { return channel == nullptr || channel->queue.empty(); });
+  return std::all_of(core_.channels().begin(), core_.channels().end(), [](const auto& channel) {
+    return channel == nullptr || (channel->queue.empty() && channel->reopened.empty());
+  });
 }
 
 void Releaser::release_job(Channel& channel, PublishJob& job) {

@@ -216,7 +216,8 @@ bool Session::client_may_advance() const {
   if (stage_ == Stage::handshake) return client_leg_ == Leg::open;
   if (client_leg_ == Leg::close_sent) return true;
   return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
-         !core_->ending && core_->broker->outbox().pending() < outbox_bytes_high && !core_->over_budget();
+         core_->replays.empty() && !core_->ending && core_->broker->outbox().pending() < outbox_bytes_high &&
+         !core_->over_budget();
 }
 
 bool Session::broker_may_advance() const {
@@ -285,17 +286,24 @@ bool Session::run_broker() {
 }
 
 void Session::replay() {
-  auto replays = std::move(core_->replays);
-  core_->replays.clear();
-  for (const Buffer& frames : replays) {
-    for (Bytes rest = frames; !rest.empty() && !core_->ending;) {
-      SplitResult split = split_frame(rest, core_->frame_bytes_max);
+  while (!core_->replays.empty() && !core_->ending) {
+    Buffer frames = std::move(core_->replays.front());
+    core_->replays.erase(core_->replays.begin());
+    size_t done = 0;
+    bool waits = false;
+    while (!core_->ending && !waits) {
+      SplitResult split = split_frame(Bytes(frames).subspan(done), core_->frame_bytes_max);
       if (split.status != Split::frame) break;
-      (void)on_client_frame(split.frame);
-      rest = rest.subspan(split.frame.raw.size());
+      waits = !on_client_frame(split.frame);
+      if (!waits) done += split.frame.raw.size();
     }
     core_->broker->outbox().own();
     core_->publisher->detach_held();
+    if (!waits) continue;
+    // A transfer has to end first. Until then nothing later of the client is looked at.
+    frames.erase(frames.begin(), frames.begin() + static_cast<ptrdiff_t>(done));
+    core_->replays.insert(core_->replays.begin(), std::move(frames));
+    return;
   }
 }
 
@@ -580,7 +588,7 @@ void Session::close_broker_leg() {
 }
 
 bool Session::is_settled() const {
-  return core_->releaser->is_idle() && !core_->restorer->is_parking() &&
+  return core_->releaser->is_idle() && core_->replays.empty() && !core_->restorer->is_parking() &&
          (core_->private_channel == nullptr || core_->private_channel->is_idle());
 }
 
@@ -593,8 +601,18 @@ bool Session::is_drained() const {
   });
 }
 
+// The client is gone, but what it sent is not all handled yet. Not before this turn's flush: it reads.
+bool Session::has_more_of_client() {
+  if (last_frames_done_) return false;
+  Bytes unread = core_->client->unread();
+  return split_frame(unread, core_->frame_bytes_max).status != Split::need_more || core_->client->read_rest();
+}
+
 // Nothing more comes from the client. What it sent whole goes on; what is half sent never will be whole.
 void Session::end_of_client_frames() {
+  auto waits = [](const auto& channel) { return channel != nullptr && !channel->reopened.empty(); };
+  if (!core_->replays.empty() || std::any_of(core_->channels().begin(), core_->channels().end(), waits))
+    return;
   if (std::exchange(last_frames_done_, true)) return;
   for (const auto& channel : core_->channels()) {
     if (channel == nullptr) continue;
@@ -627,7 +645,9 @@ void Session::check_ends() {
     }
   }
   if (stage_ == Stage::running && core_->client_gone && client_leg_ != Leg::closed) {
-    if (client_may_advance()) {
+    if (client_may_advance() && has_more_of_client()) {
+      schedule_tick(0);  // a turn for it
+    } else if (client_may_advance()) {
       end_of_client_frames();
       core_->restorer->cancel_stream();
       core_->draining = true;

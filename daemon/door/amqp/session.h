@@ -79,6 +79,7 @@ class Session : public LinkOwner {
   void decide_reading();
   bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
   bool is_drained() const;
+  bool has_more_of_client();
   void end_of_client_frames();
   void check_ends();
   void finish();

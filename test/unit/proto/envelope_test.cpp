@@ -76,3 +76,19 @@ TEST_CASE("absent is absent, never empty", "[envelope]") {
   CHECK(envelope.find(fields("'x-acemq-origin'")) == std::string::npos);
   CHECK(envelope.find(fields("'x-acemq-type'")) != std::string::npos);
 }
+
+TEST_CASE("a header that is among the fields already written is not written again", "[envelope]") {
+  const Buffer payload = from_hex("003C 0000 0000000000000000 0000");
+  const auto header = decode_content_header(payload);
+  REQUIRE(header.ok());
+  Buffer out;
+  put_field(out, "x-acemq-origin", "fixed");
+  put_field(out, "x-acemq-id", "fixed-id");
+  const size_t before = out.size();
+  put_envelope(out, header.value(), facts);
+  CHECK(to_hex(Bytes(out).subspan(before)) == fields("0C 'x-acemq-type' 'S' 00000009 'order.new'"
+                                                     "0F 'x-acemq-version' 'l' 0000000000000001"
+                                                     "13 'x-acemq-correlation' 'S' 00000008 'fixed-id'"
+                                                     "0F 'x-acemq-attempt' 'l' 0000000000000001"
+                                                     "12 'x-acemq-first-seen' 'l' 000001A086F66263"));
+}
