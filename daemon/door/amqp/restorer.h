@@ -33,6 +33,7 @@ class Restorer {
   // What the broker had sent was relayed: the next large body may begin. Without this a row of them would
   // keep the other channels waiting.
   void broker_had_its_turn() { yields_ = false; }
+  bool is_yielding() const { return yields_; }
   // Retries what waits. From the session's tick. Milliseconds until something waits for its turn, or nothing.
   std::optional<uint64_t> tick();
 

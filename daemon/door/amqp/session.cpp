@@ -293,7 +293,11 @@ bool Session::run_broker() {
     link.consume(split.frame.raw.size());
     progress = true;
   }
-  if (core_->client->outbox().pending() < outbox_bytes_high) core_->restorer->broker_had_its_turn();
+  // It had its turn when its socket could be read, or may not be read for another reason than the client's
+  // pace.
+  if (core_->client->outbox().pending() < outbox_bytes_high && (!link.is_paused() || !broker_may_advance())) {
+    core_->restorer->broker_had_its_turn();
+  }
   return progress;
 }
 
@@ -706,6 +710,8 @@ void Session::decide_reading() {
   }
   if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
     set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heard_ms_);
+    // One more turn, whether the broker has anything to say or not.
+    if (core_->restorer->is_yielding() && !core_->broker->is_paused()) core_->mailbox->post([] {});
   }
 }
 
