@@ -52,6 +52,7 @@ bool put_park(Buffer& out, uint16_t channel, std::string_view parked_queue, Byte
   edits.append = fields;
   edits.keep = keep_in_park;
   edits.delivery_mode = uint8_t{2};
+  edits.body_bytes = body.size();
   size_t before = out.size();
   proto::put_publish(out, channel, {"", parked_queue, true, false});
   if (!proto::put_content_header(out, channel, header.value(), edits, frame_bytes_max)) {

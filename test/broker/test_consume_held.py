@@ -123,9 +123,9 @@ def test_settling_a_tag_that_was_not_handed_over_is_406(bellhop, broker, name, m
 def test_multiple_across_a_held_and_a_parked_tag_settles_only_the_clients(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    second = consumer_queue = Side(broker, name("second"))
+    second = Side(broker, name("second"))
     consumer = Consumer(daemon, side.queue)
-    consumer.channel.call("basic.consume", queue=consumer_queue.queue)
+    consumer.channel.call("basic.consume", queue=second.queue)
     side.send(b"1")
     one = consumer.deliver()
     side.send(check("gone"))
@@ -261,4 +261,5 @@ def test_draining_does_not_wait_for_a_held_delivery(bellhop, broker, name):
     daemon.wait_log(HELD)
     daemon.sigterm()
     consumer.client.expect_close(320, timeout=8)
+    assert daemon.wait() == 0
     side.wait_count(2)

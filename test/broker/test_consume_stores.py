@@ -1,13 +1,9 @@
 """Which store a check is redeemed from, and several bellhops on one directory."""
 
 import os
-import pathlib
-import time
 
 from support import amqp
-from support.bellhop import Bellhop
 from support.checks import Consumer, Side, body_of, check, put_object
-from support.rabbitmq import wait_until
 
 
 def two_stores(bellhop, tmp_path, default="claims"):

@@ -1,6 +1,5 @@
 """Large bodies on their way to the client: contiguous frames, bounded memory, and what happens when either side goes away."""
 
-import struct
 import time
 
 from support import amqp
@@ -8,19 +7,6 @@ from support.checks import Consumer, Side, body_of, check, put_object
 from support.rabbitmq import wait_until
 
 MIB = 1 << 20
-
-
-def frames_until(client, wanted, slow=0):
-    """The frames as they come, until `wanted` bytes of large bodies were seen."""
-    frames, have = [], 0
-    while have < wanted:
-        f = client.read_frame()
-        frames.append((f.type, f.channel, len(f.payload)))
-        if f.type == amqp.FRAME_BODY and len(f.payload) > 1000:
-            have += len(f.payload)
-            if slow and len(frames) % 8 == 0:
-                time.sleep(slow)
-    return frames
 
 
 def test_no_foreign_frame_stands_between_the_frames_of_a_body_not_even_a_heartbeat(bellhop, broker, name):
@@ -156,7 +142,6 @@ def test_replies_wait_for_the_end_of_a_body_that_is_under_way(bellhop, broker, n
     payload = body_of(20 * MIB)
     side.send(check(put_object(daemon, payload)))
     consumer = Consumer(daemon, side.queue)
-    other = None
     consumer.client.send(2, "channel.open")
     consumer.client.send(2, "queue.declare", exclusive=True)
     assert consumer.deliver().body == payload

@@ -321,6 +321,8 @@ bool Restorer::pump_lane(Channel& channel, Lane& lane) {
         if (front->state == Delivery::State::plain) {
           hand_plain(channel, lane);
         } else {
+          if (yields_) return false;
+          next_channel_ = size_t{channel.id} + 1;
           begin_stream(channel, front);
         }
         break;
@@ -408,6 +410,7 @@ void Restorer::read_more() {
 void Restorer::end_stream() {
   std::shared_ptr<Delivery> delivery = std::move(stream_->delivery);
   stream_.reset();
+  yields_ = delivery->object->in_memory() == nullptr;
   core_.writer->end_content();
   free_slot(*delivery);
   if (delivery->kind == DeliveryKind::returned) delivery->transaction.undo();
@@ -432,8 +435,9 @@ void Restorer::resume() {
     if (stream_) return;
   }
   if (core_.lane_entries == 0) return;
-  for (size_t id = 0; id < core_.channels().size() && !core_.writer->is_busy(); ++id) {
-    Channel* channel = core_.channels()[id].get();
+  const size_t count = core_.channels().size(), first = next_channel_;
+  for (size_t i = 0; i < count && !core_.writer->is_busy(); ++i) {
+    Channel* channel = core_.channels()[(first + i) % count].get();
     if (channel != nullptr && !(channel->deliveries.empty() && channel->returns.empty())) pump(*channel);
   }
 }

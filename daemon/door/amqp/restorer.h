@@ -30,6 +30,10 @@ class Restorer {
   void pump(Channel& channel);
   // The client's socket or the writer is free again: goes on with the stream, or with whatever is ready.
   void resume();
+  // What the broker had sent was relayed: the next large body may begin. Without this a row of them would
+  // keep the other channels waiting.
+  void broker_had_its_turn() { yields_ = false; }
+  bool is_yielding() const { return yields_; }
   // Retries what waits. From the session's tick. Milliseconds until something waits for its turn, or nothing.
   std::optional<uint64_t> tick();
 
@@ -96,6 +100,8 @@ class Restorer {
   std::optional<Stream> stream_;
   std::deque<std::weak_ptr<Delivery>> queued_, waiting_;
   size_t parking_ = 0;
+  bool yields_ = false;      // a body went out that took a while: no other is begun yet
+  size_t next_channel_ = 0;  // whose turn it is to begin one
   std::minstd_rand jitter_;
 };
 

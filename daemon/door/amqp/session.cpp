@@ -192,19 +192,24 @@ void Session::turn() {
   if (stage_ == Stage::greeting) greet();
   stalled_ = false;
   if (core_->client_gone) core_->client->outbox().clear();
-  for (bool progress = stage_ >= Stage::handshake && !finished_; progress && !finished_;) {
-    progress = run_client();
-    progress |= run_broker();
-    if (!core_->replays.empty()) replay();
-    if (stage_ == Stage::running) core_->restorer->resume();
+  for (bool again = true; again;) {
+    for (bool progress = stage_ >= Stage::handshake && !finished_; progress && !finished_;) {
+      progress = run_client();
+      progress |= run_broker();
+      if (!core_->replays.empty()) replay();
+      if (stage_ == Stage::running) core_->restorer->resume();
+    }
+    if (finished_) return;
+    if (core_->client_gone) core_->client->outbox().clear();
+    // Each leg is written once a batch; what was borrowed from the other leg's buffer is sent or copied here.
+    bool full = is_full();
+    if (core_->broker != nullptr && broker_leg_ != Leg::closed) core_->broker->flush();
+    if (client_leg_ != Leg::closed) core_->client->flush();
+    core_->publisher->detach_held();
+    core_->downward->detach_held();
+    // What stopped at a full outbox goes on when the flush emptied it: no event would come for that.
+    again = full && !is_full() && !finished_;
   }
-  if (finished_) return;
-  if (core_->client_gone) core_->client->outbox().clear();
-  // Each leg is written once a turn; what was borrowed from the other leg's buffer is sent or copied here.
-  if (core_->broker != nullptr && broker_leg_ != Leg::closed) core_->broker->flush();
-  if (client_leg_ != Leg::closed) core_->client->flush();
-  core_->publisher->detach_held();
-  core_->downward->detach_held();
   check_ends();
   if (finished_) return;
   // An end may have said more to the broker (parks): no event would come for it.
@@ -229,6 +234,13 @@ bool Session::broker_may_advance() const {
   // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way.
   return core_->held_bytes() < backlog_bytes_high || core_->collecting != 0 ||
          (core_->restorer->is_parking() && core_->held_bytes() < parking_backlog_bytes_high);
+}
+
+bool Session::is_full() const {
+  auto full = [](const std::unique_ptr<Link>& link) {
+    return link != nullptr && !link->is_closed() && link->outbox().pending() >= outbox_bytes_high;
+  };
+  return full(core_->client) || full(core_->broker);
 }
 
 bool Session::run_client() {
@@ -281,6 +293,11 @@ bool Session::run_broker() {
     if (link.is_closed()) break;
     link.consume(split.frame.raw.size());
     progress = true;
+  }
+  // It had its turn when its socket could be read, or may not be read for another reason than the client's
+  // pace.
+  if (core_->client->outbox().pending() < outbox_bytes_high && (!link.is_paused() || !broker_may_advance())) {
+    core_->restorer->broker_had_its_turn();
   }
   return progress;
 }
@@ -597,7 +614,8 @@ bool Session::is_drained() const {
   return std::all_of(core_->channels().begin(), core_->channels().end(), [](const auto& channel) {
     return channel == nullptr ||
            (channel->confirms.unsettled() == 0 && channel->tags.client_unsettled() == 0 &&
-            !channel->tx_dirty && channel->in.stage == PublishAssembly::Stage::idle);
+            !channel->tx_dirty && channel->tx_ends_awaited.empty() &&
+            channel->in.stage == PublishAssembly::Stage::idle);
   });
 }
 
@@ -712,6 +730,8 @@ void Session::decide_reading() {
   }
   if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
     set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heard_ms_);
+    // One more turn, whether the broker has anything to say or not.
+    if (core_->restorer->is_yielding() && !core_->broker->is_paused()) core_->mailbox->post([] {});
   }
 }
 

@@ -58,6 +58,7 @@ class Session : public LinkOwner {
   void connect();
   void connected(Result<Connected> result);
   void turn();
+  bool is_full() const;  // a leg's outbox holds so much that the other leg is not read
   bool run_client();
   bool run_broker();
   bool client_may_advance() const;

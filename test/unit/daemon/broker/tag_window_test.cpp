@@ -193,5 +193,30 @@ TEST_CASE("random deliveries and acks match a naive model", "[tag_window]") {
   }
 }
 
+TEST_CASE("what was settled in a transaction is the client's again after a rollback", "[tag_window]") {
+  TagWindow window = window_of("ccbcc");
+  CHECK(window.settle(4, true, Owner::in_tx).pieces == Pieces{{2, true}, {4, false}});
+  CHECK(window.settle(0, true, Owner::in_tx).pieces == Pieces{{5, false}});
+  window.end_tx(false);
+  CHECK(window.client_unsettled() == 4);
+  CHECK(window.settle(1, false, Owner::in_tx).pieces == Pieces{{1, false}});
+  CHECK(window.settle(0, true, Owner::in_tx).pieces == Pieces{{2, true}, {4, false}, {5, false}});
+  window.end_tx(true);
+  CHECK(window.client_unsettled() == 0);
+  CHECK(window.owner(3) == Owner::bellhop);
+}
+
+TEST_CASE("a plain settle in a transaction covers what no earlier one of it did", "[tag_window]") {
+  TagWindow window = window_of("cccc");
+  window.settle_plain(2, false, Owner::in_tx);
+  window.settle_plain(3, true, Owner::in_tx);
+  window.add(5, Owner::client);
+  CHECK(window.client_unsettled() == 5);
+  window.end_tx(true);
+  CHECK(window.client_unsettled() == 2);
+  CHECK(window.owner(2) == Owner::settled);
+  CHECK(window.owner(4) == Owner::client);
+}
+
 }  // namespace
 }  // namespace bellhop
