@@ -78,9 +78,9 @@ void Handshake::on_client(const Frame& frame) {
   uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
   if (number == method::connection_start_ok && step_ == Step::start_ok) {
     on_start_ok(frame);
-  } else if (number == method::connection_secure_ok && step_ == Step::tune &&
-             !core_.config.broker.has_credentials()) {
+  } else if (number == method::connection_secure_ok && challenged_) {
     core_.broker->outbox().borrow(frame.raw);
+    challenged_ = false;
   } else if (number == method::connection_tune_ok && step_ == Step::tune_ok) {
     auto tune = decode_tune(frame.payload);
     if (!tune) return unexpected(frame, "the client");
