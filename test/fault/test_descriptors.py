@@ -7,12 +7,12 @@ from support.rabbitmq import wait_until
 def test_a_daemon_without_descriptors_turns_clients_away_and_lives(bellhop):
     daemon = bellhop(wrapper=["prlimit", "--nofile=64:64"])
     served, refused = [], 0
-    for _ in range(24):
+    while refused < 4:
         try:
-            served.append(amqp.connect(daemon.socket, timeout=5))
-        except (amqp.SocketClosed, amqp.ConnectionClosed):
+            served.append(amqp.connect(daemon.socket, timeout=1))
+        except amqp.AmqpError:  # closed, or left to wait in the backlog until there is a descriptor
             refused += 1
-    assert served and refused
+    assert 1 < len(served) < 20
     served[0].channel()
     for client in served[1:]:
         client.close()
@@ -21,7 +21,7 @@ def test_a_daemon_without_descriptors_turns_clients_away_and_lives(bellhop):
     def again():
         try:
             return amqp.connect(daemon.socket, timeout=5)
-        except (amqp.SocketClosed, amqp.ConnectionClosed):
+        except amqp.AmqpError:
             return None
 
     wait_until(again, what="a place that was left").close()

@@ -62,6 +62,7 @@ void Handshake::on_broker(const Frame& frame) {
   } else if (number == method::connection_secure && step_ == Step::tune &&
              !core_.config.broker.has_credentials()) {
     core_.writer->relay(frame.raw);
+    challenged_ = true;
   } else if (number == method::connection_tune && step_ == Step::tune) {
     auto tune = decode_tune(frame.payload);
     if (!tune) return unexpected(frame, "the broker");
