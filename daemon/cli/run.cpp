@@ -1,6 +1,7 @@
 #include "daemon/cli/run.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <iostream>
@@ -21,6 +22,14 @@ constexpr uint64_t last_wait_ms = 8000;  // after drain_timeout: for the session
 std::string host_name() {
   char name[256] = {};
   return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+// A session takes about six descriptors, so the usual soft limit of 1024 is too low for many of them.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // The main loop's parts, wired; destroyed in reverse order.
@@ -116,6 +125,7 @@ int run(const std::string& config_file) {
   auto config = std::make_shared<const config::Config>(std::move(loaded.config));
   set_up_log(*config);
   ignore_sigpipe();
+  raise_descriptor_limit();
   spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
   Daemon daemon(config);
   return daemon.run();

@@ -24,16 +24,23 @@ void Sessions::accept(Accepted accepted) {
       close(accepted.fd);
       return;
     }
-  } else {
-    served_++;
-    if (accepted.tcp != nullptr) served_tcp_++;
   }
-  uint64_t id = ++ids_;
-  is_served_[id] = refusal.empty();
-  sessions_[id] = std::make_unique<Session>(shared_, std::move(accepted), id, std::move(refusal),
-                                            [this, mailbox = mailbox_](uint64_t ended_id) {
-                                              mailbox->post([this, ended_id] { ended(ended_id); });
-                                            });
+  const uint64_t id = ++ids_;
+  const bool served = refusal.empty();
+  const bool tcp = accepted.tcp != nullptr;
+  const std::string peer = accepted.peer;
+  auto session = std::make_unique<Session>(shared_, std::move(accepted), id, std::move(refusal),
+                                           [this, mailbox = mailbox_](uint64_t ended_id) {
+                                             mailbox->post([this, ended_id] { ended(ended_id); });
+                                           });
+  if (auto started = session->start(); !started) {
+    spdlog::error("connection dropped peer=\"{}\" reason=\"{}\"", peer, started.error());
+    return;
+  }
+  if (served) served_++;
+  if (served && tcp) served_tcp_++;
+  is_served_[id] = served;
+  sessions_[id] = std::move(session);
 }
 
 void Sessions::ended(uint64_t id) {

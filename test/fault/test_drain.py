@@ -7,6 +7,7 @@ import pytest
 
 from support import amqp
 from support.bellhop import run_cli
+from support.proxy import Proxy
 
 
 def drain(daemon):
@@ -152,6 +153,26 @@ def test_a_publish_that_is_half_sent_is_let_finish_and_confirmed(bellhop, broker
     channel.wait_for("basic.ack", delivery_tag=1)
     ends(client)
     assert daemon.wait() == 0
+    assert broker.channel().call("queue.delete", queue=queue).message_count == 1
+
+
+@pytest.mark.parametrize("size", [10, 100000])
+def test_a_session_with_an_unconfirmed_publish_stays_until_the_brokers_answer(bellhop, rabbit, broker, name, size):
+    with Proxy(rabbit.address) as proxy:
+        daemon = bellhop({"broker": {"url": proxy.url}})
+        queue = name()
+        client = amqp.connect(daemon.socket)
+        channel = client.channel()
+        channel.declare(queue)
+        channel.call("confirm.select")
+        proxy.stall("down")
+        channel.publish("", queue, b"x" * size)
+        drain(daemon)
+        client.expect_nothing(0.3)
+        proxy.resume()
+        assert channel.wait_for("basic.ack").delivery_tag == 1
+        ends(client)
+        assert daemon.wait() == 0
     assert broker.channel().call("queue.delete", queue=queue).message_count == 1
 
 

@@ -224,3 +224,21 @@ def test_a_close_by_the_client_in_the_handshake_is_answered(start):
         client.start()
         client.send(0, "connection.close", reply_code=200, reply_text="changed my mind")
         client.wait_for("connection.close-ok", 0)
+
+
+def test_a_client_that_says_the_whole_opening_in_one_go_is_served(start):
+    """The protocol lets it: each part waits for its turn."""
+    with ScriptedBroker() as fake:
+        client = amqp.Client(start(fake).socket)
+        client.send_raw(amqp.PROTOCOL_HEADER
+                        + amqp.method_frame(0, "connection.start-ok", mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+                        + amqp.method_frame(0, "connection.tune-ok", channel_max=10, frame_max=4096, heartbeat=0)
+                        + amqp.method_frame(0, "connection.open", virtual_host="/")
+                        + amqp.method_frame(1, "channel.open")
+                        + b"".join(client.publish_frames(1, "", "q", b"at once")))
+        leg = fake.accept()
+        assert (leg.tuned.channel_max, leg.tuned.frame_max) == (11, 4096)
+        leg.serve_channel(1)
+        assert leg.published(1).body == b"at once"
+        client.wait_for("channel.open-ok", 1)
+        client.abort()

@@ -62,6 +62,7 @@ void Handshake::on_broker(const Frame& frame) {
   } else if (number == method::connection_secure && step_ == Step::tune &&
              !core_.config.broker.has_credentials()) {
     core_.writer->relay(frame.raw);
+    challenged_ = true;
   } else if (number == method::connection_tune && step_ == Step::tune) {
     auto tune = decode_tune(frame.payload);
     if (!tune) return unexpected(frame, "the broker");
@@ -78,9 +79,9 @@ void Handshake::on_client(const Frame& frame) {
   uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
   if (number == method::connection_start_ok && step_ == Step::start_ok) {
     on_start_ok(frame);
-  } else if (number == method::connection_secure_ok && step_ == Step::tune &&
-             !core_.config.broker.has_credentials()) {
+  } else if (number == method::connection_secure_ok && challenged_) {
     core_.broker->outbox().borrow(frame.raw);
+    challenged_ = false;
   } else if (number == method::connection_tune_ok && step_ == Step::tune_ok) {
     auto tune = decode_tune(frame.payload);
     if (!tune) return unexpected(frame, "the client");

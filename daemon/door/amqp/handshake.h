@@ -30,6 +30,10 @@ class Handshake {
   void on_client(const proto::Frame& frame);
   void on_broker(const proto::Frame& frame);
 
+  // The next step is the client's. What it sends earlier is to wait.
+  bool awaits_client() const {
+    return step_ == Step::start_ok || step_ == Step::tune_ok || step_ == Step::open || challenged_;
+  }
   bool is_done() const { return step_ == Step::done; }
   uint16_t client_heartbeat_s() const { return client_heartbeat_s_; }
   uint16_t broker_heartbeat_s() const { return broker_heartbeat_s_; }
@@ -50,6 +54,7 @@ class Handshake {
   const config::BrokerUrl& url_;
   const config::TcpListen* tcp_;
   Step step_ = Step::start;
+  bool challenged_ = false;  // connection.secure went down, secure-ok is awaited
   std::string mechanisms_;
   proto::Tune offered_;  // to the client
   bool unlimited_frames_ = false;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/downward.h"
@@ -37,32 +39,56 @@ Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string ref
       peer_(std::move(accepted.peer)),
       refusal_(std::move(refusal)),
       ended_(std::move(ended)),
-      fd_(accepted.fd) {
-  uv_loop_init(&loop_);
+      fd_(accepted.fd) {}
+
+Session::~Session() {
+  if (thread_.joinable()) thread_.join();
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<void> Session::start() {
+  if (int error = uv_loop_init(&loop_); error != 0)
+    return Error{std::string("cannot open a loop: ") + uv_strerror(error)};
+  Result<void> opened = open_loop();
+  if (opened) return opened;
+  if (mailbox_ != nullptr) mailbox_->close();
+  core_.reset();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  uv_loop_close(&loop_);
+  return opened;
+}
+
+Result<void> Session::open_loop() {
   core_ = std::make_unique<SessionCore>(shared_, &loop_, id_);
   auto mailbox = Mailbox::open(&loop_);
-  if (mailbox) core_->mailbox = mailbox_ = mailbox.value();
+  if (!mailbox) return Error{mailbox.error()};
+  core_->mailbox = mailbox_ = mailbox.value();
   core_->on_close_connection = [this](uint16_t code, const std::string& text, uint32_t method) {
     close_by_bellhop(code, text, method);
   };
   core_->on_tick_wanted = [this](uint64_t after_ms) { schedule_tick(after_ms); };
-  thread_ = std::thread([this] { run(); });
-}
-
-Session::~Session() {
-  if (thread_.joinable()) thread_.join();
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    return Error{std::string("cannot start a thread: ") + error.what()};
+  }
+  return {};
 }
 
 void Session::drain() {
   mailbox_->post([this] {
     core_->draining = true;
-    if (stage_ < Stage::running) finish();
+    if (stage_ < Stage::running) {
+      end_reason_ = "bellhop is shutting down";
+      finish();
+    }
   });
 }
 
 void Session::stop(std::string why) {
   mailbox_->post([this, why = std::move(why)] {
     if (stage_ < Stage::running) {
+      end_reason_ = why;
       finish();
     } else {
       close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0);
@@ -71,7 +97,7 @@ void Session::stop(std::string why) {
 }
 
 void Session::run() {
-  core_->client = std::make_unique<Link>(fd_, *this);
+  core_->client = std::make_unique<Link>(std::exchange(fd_, -1), *this);
   core_->writer = std::make_unique<ClientWriter>(*core_->client);
   uv_prepare_init(&loop_, &prepare_);
   prepare_.data = this;
@@ -218,7 +244,9 @@ void Session::turn() {
 }
 
 bool Session::client_may_advance() const {
-  if (stage_ == Stage::handshake) return client_leg_ == Leg::open;
+  // A client may send the whole opening in one go: what is not its turn yet waits.
+  if (stage_ == Stage::handshake)
+    return client_leg_ == Leg::open && !client_wants_close_ && handshake_->awaits_client();
   if (client_leg_ == Leg::close_sent) return true;
   return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
          core_->replays.empty() && !core_->ending && core_->broker->outbox().pending() < outbox_bytes_high &&

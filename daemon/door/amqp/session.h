@@ -25,12 +25,16 @@ namespace bellhop {
 
 class Session : public LinkOwner {
  public:
-  // Main thread. Takes the descriptor and starts the session's thread. `shared` outlives the session.
-  // `refusal`, when not empty, is what the client is told instead of being served. `ended` is called once,
-  // from the session's thread, as its last act: the session is then to be destroyed (which joins).
+  // Main thread. Takes the descriptor. `shared` outlives the session. `refusal`, when not empty, is what the
+  // client is told instead of being served. `ended` is called once, from the session's thread, as its last
+  // act: the session is then to be destroyed (which joins).
   Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal,
           std::function<void(uint64_t id)> ended);
   ~Session();
+  // Main thread, once, before anything else. Starts the session's thread. An error (descriptors, threads or
+  // memory have run out) means that there is no session: it is only to be destroyed, and `ended` is not
+  // called.
+  Result<void> start();
 
   // Any thread. Ends once nothing is unsettled.
   void drain();
@@ -53,6 +57,7 @@ class Session : public LinkOwner {
   void on_writable_again(Link& link) override;
   void on_end(Link& link, std::string reason) override;
 
+  Result<void> open_loop();
   void run();
   void greet();
   void connect();
@@ -96,7 +101,7 @@ class Session : public LinkOwner {
   uv_loop_t loop_{};
   uv_prepare_t prepare_{};
   uv_timer_t timer_{};
-  int fd_;
+  int fd_;  // until the client's link has it
 
   std::shared_ptr<Mailbox> mailbox_;  // other threads' way in; outlives the core
   std::unique_ptr<SessionCore> core_;
