@@ -9,7 +9,8 @@
 namespace bellhop {
 namespace {
 
-constexpr size_t kPiecesMax = 64;               // of one sendmsg
+constexpr size_t kCopyBytesMax = 2048;          // of a borrow
+constexpr size_t kPiecesMax = 256;              // of one sendmsg
 constexpr size_t kKeptBytesMax = 256 * 1024;    // more capacity than this is given back when nothing waits
 constexpr size_t kCompactBytesMin = 64 * 1024;  // a smaller sent prefix is not worth moving the rest for
 
@@ -25,6 +26,11 @@ void Outbox::record_open() {
 
 void Outbox::borrow(Bytes bytes) {
   if (bytes.empty()) return;
+  // Behind bytes that are owned anyway, a small copy is cheaper than one more piece for the kernel.
+  if (bytes.size() <= kCopyBytesMax && owned_.size() != recorded_) {
+    append(bytes);
+    return;
+  }
   record_open();
   segments_bytes_ += bytes.size();
   if (first_ < segments_.size()) {

@@ -28,7 +28,7 @@ class Outbox {
   // begins where the one before it ends (nothing appended in between) becomes one piece with it.
   void borrow(Bytes bytes);
 
-  // Sends what waits: one sendmsg for up to 64 pieces. Returns the bytes that the socket took; less than
+  // Sends what waits: one sendmsg for up to 256 pieces. Returns the bytes that the socket took; less than
   // pending() was means that it is full, and what was borrowed and not sent has been copied. -1 (errno
   // tells): the socket is broken; everything is dropped.
   ssize_t flush(int fd);

@@ -11,7 +11,7 @@ struct Mailbox::Handle {
   std::function<void()> closed;
 };
 
-Result<std::shared_ptr<Mailbox>> Mailbox::open(uv_loop_t* loop) {
+Result<std::shared_ptr<Mailbox>> Mailbox::open(uv_loop_t* loop, std::function<void()> after) {
   auto handle = std::make_unique<Handle>();
   handle->async.data = handle.get();
   const int error = uv_async_init(loop, &handle->async, [](uv_async_t* async) {
@@ -21,6 +21,7 @@ Result<std::shared_ptr<Mailbox>> Mailbox::open(uv_loop_t* loop) {
   });
   if (error != 0) return Error{std::string("cannot open a mailbox: ") + uv_strerror(error)};
   std::shared_ptr<Mailbox> mailbox(new Mailbox);
+  mailbox->after_ = std::move(after);
   handle->mailbox = mailbox;
   mailbox->handle_ = handle.release();  // freed in the close callback
   return mailbox;
@@ -45,6 +46,7 @@ void Mailbox::run_posted() {
     task = nullptr;  // what it holds goes before the next one runs, as with a single call
   }
   running_.clear();
+  if (!closed_ && after_) after_();
 }
 
 void Mailbox::close(std::function<void()> closed) {

@@ -89,6 +89,10 @@ struct PublishAssembly {
   enum class Stage : uint8_t { idle, header, start, relaying, job, dropping };
   Stage stage = Stage::idle;
   Held method, header;  // raw frames
+  // Both frames decoded, while their bytes are still borrowed.
+  bool is_decoded = false;
+  proto::Publish publish;
+  proto::ContentHeader content;
   const config::Plan* plan = nullptr;
   bool hop = false;
   uint64_t body_bytes = 0, received_bytes = 0;

@@ -79,9 +79,12 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
     return true;
   }
   in.header.borrow(frame.raw);
-  in.body_bytes = header.value().body_bytes;
-  in.hop = publish.value().exchange == next_exchange;
-  in.plan = plan_for(publish.value(), header.value());
+  in.publish = publish.value();
+  in.content = header.value();
+  in.is_decoded = true;
+  in.body_bytes = in.content.body_bytes;
+  in.hop = in.publish.exchange == next_exchange;
+  in.plan = plan_for(in.publish, in.content);
   const config::Limits& limits = core_.config.limits;
   if (in.body_bytes > limits.message_bytes) {
     refuse(channel, 406,
@@ -90,18 +93,18 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
            true);
   } else if (in.plan == nullptr) {
     refuse(channel, 404,
-           "NOT_FOUND - no route '" + std::string(publish.value().routing_key) +
+           "NOT_FOUND - no route '" + std::string(in.publish.routing_key) +
                "' with a target of its own in bellhop's configuration",
            true);
-  } else if (!in.hop && header.value().has(proto::user_id) && !core_.broker_user.empty() &&
-             header.value().text(proto::user_id) != core_.broker_user) {
+  } else if (!in.hop && in.content.has(proto::user_id) && !core_.broker_user.empty() &&
+             in.content.text(proto::user_id) != core_.broker_user) {
     refuse(channel, 406,
            "PRECONDITION_FAILED - user_id property set to '" +
-               std::string(header.value().text(proto::user_id)) + "' but authenticated user was '" +
+               std::string(in.content.text(proto::user_id)) + "' but authenticated user was '" +
                core_.broker_user + "'",
            true);
   } else if (in.body_bytes < proto::claim_prefix_bytes) {
-    if (!begin(channel, publish.value(), header.value(), proto::Framing::raw)) return false;
+    if (!begin(channel, in.publish, in.content, proto::Framing::raw)) return false;
   } else {
     in.stage = PublishAssembly::Stage::start;
   }
@@ -132,9 +135,12 @@ bool Publisher::on_body(Channel& channel, const proto::Frame& frame) {
       in.received_bytes += frame.payload.size();
       return true;
     }
-    auto publish = proto::decode_publish(in.method.payload());
-    auto header = proto::decode_content_header(in.header.payload());
-    if (!begin(channel, publish.value(), header.value(), proto::framing_of(start))) return false;
+    if (!in.is_decoded) {
+      in.publish = proto::decode_publish(in.method.payload()).value();
+      in.content = proto::decode_content_header(in.header.payload()).value();
+      in.is_decoded = true;
+    }
+    if (!begin(channel, in.publish, in.content, proto::framing_of(start))) return false;
     if (channel.state != Channel::State::open) return true;
   }
   in.received_bytes += frame.payload.size();
@@ -366,6 +372,7 @@ void Publisher::detach_held() {
     Channel* channel = core_.channel(id);
     if (channel == nullptr) continue;
     channel->in.method.detach();
+    channel->in.is_decoded = false;
     if (channel->in.stage == PublishAssembly::Stage::start) channel->in.header.detach();
   }
 }

@@ -60,7 +60,7 @@ Result<void> Session::start() {
 
 Result<void> Session::open_loop() {
   core_ = std::make_unique<SessionCore>(shared_, &loop_, id_);
-  auto mailbox = Mailbox::open(&loop_);
+  auto mailbox = Mailbox::open(&loop_, [this] { turn(); });
   if (!mailbox) return Error{mailbox.error()};
   core_->mailbox = mailbox_ = mailbox.value();
   core_->on_close_connection = [this](uint16_t code, const std::string& text, uint32_t method) {
@@ -99,9 +99,6 @@ void Session::stop(std::string why) {
 void Session::run() {
   core_->client = std::make_unique<Link>(std::exchange(fd_, -1), *this);
   core_->writer = std::make_unique<ClientWriter>(*core_->client);
-  uv_prepare_init(&loop_, &prepare_);
-  prepare_.data = this;
-  uv_prepare_start(&prepare_, [](uv_prepare_t* prepare) { static_cast<Session*>(prepare->data)->turn(); });
   uv_timer_init(&loop_, &timer_);
   timer_.data = this;
   client_deadline_ms_ = uv_now(&loop_) + core_->config.limits.handshake_timeout_ms;
@@ -117,11 +114,17 @@ void Session::run() {
   ended_(id_);
 }
 
-void Session::on_bytes(Link&) {}  // the turn that follows looks at both links
-void Session::on_writable_again(Link&) {}
+// A turn looks at both links, whichever it was.
+void Session::on_bytes(Link&) { turn(); }
+void Session::on_writable_again(Link&) { turn(); }
 
 void Session::on_end(Link& link, std::string reason) {
   if (finished_) return;
+  leg_ended(link, reason);
+  turn();
+}
+
+void Session::leg_ended(Link& link, const std::string& reason) {
   if (&link == core_->client.get()) {
     if (client_leg_ != Leg::open || stage_ < Stage::running) {
       if (end_reason_.empty()) end_reason_ = "client: " + reason;
@@ -169,7 +172,10 @@ void Session::greet() {
   stage_ = Stage::connecting;
   connector_ =
       std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
-                                  [this](Result<Connected> result) { connected(std::move(result)); });
+                                  [this](Result<Connected> result) {
+                                    connected(std::move(result));
+                                    turn();
+                                  });
 }
 
 void Session::connected(Result<Connected> result) {
@@ -733,7 +739,6 @@ void Session::finish() {
   if (core_->broker != nullptr && !core_->broker->is_closed()) core_->broker->close({});
   core_->mailbox->close();
   uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
-  uv_close(reinterpret_cast<uv_handle_t*>(&prepare_), nullptr);
 }
 
 // --- back-pressure and time ---
@@ -806,6 +811,7 @@ void Session::tick() {
     if (deadline > now) next = std::min(next, deadline - now);
   }
   schedule_tick(std::max<uint64_t>(next, 1));
+  turn();
 }
 
 }  // namespace bellhop

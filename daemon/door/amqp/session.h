@@ -4,8 +4,8 @@
 //
 //   greeting ─► connecting ─► handshake ─► running ─► ending ─► (thread ends)
 //
-// A loop iteration reads what came on either socket, then takes one turn: all whole frames are handled, each
-// leg is flushed once, and what may be read next is decided. Everything a session owns is touched by its
+// Every event of the loop (bytes read, posted work, time) is followed by one turn: all whole frames are
+// handled, each leg is flushed once, and what may be read next is decided. Everything a session owns is touched by its
 // thread alone.
 #pragma once
 
@@ -59,6 +59,7 @@ class Session : public LinkOwner {
 
   Result<void> open_loop();
   void run();
+  void leg_ended(Link& link, const std::string& reason);
   void greet();
   void connect();
   void connected(Result<Connected> result);
@@ -99,7 +100,6 @@ class Session : public LinkOwner {
   std::string broker_name_;
   std::function<void(uint64_t)> ended_;
   uv_loop_t loop_{};
-  uv_prepare_t prepare_{};
   uv_timer_t timer_{};
   int fd_;  // until the client's link has it
 
