@@ -19,6 +19,7 @@ def session():
             client.wait_for("channel.open-ok", channel)
         yield client, leg
         client.abort()
+        fake.close()  # a broker that is gone is not waited for
 
 
 def make_it_close(client, channel=1):
