@@ -36,6 +36,20 @@ void raise_descriptor_limit() {
 class Daemon {
  public:
   explicit Daemon(std::shared_ptr<const config::Config> config) { shared_.config = std::move(config); }
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+  ~Daemon() {
+    if (!loop_open_) return;
+    control_.reset();
+    signals_.reset();
+    listener_.reset();
+    sessions_.reset();
+    if (mailbox_ != nullptr) mailbox_->close();
+    if (uv_is_closing(reinterpret_cast<uv_handle_t*>(&timer_)) == 0)
+      uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+    uv_run(&loop_, UV_RUN_DEFAULT);  // libuv lets go of their handles
+    uv_loop_close(&loop_);
+  }
 
   int run() {
     const config::Config& config = *shared_.config;
@@ -45,7 +59,11 @@ class Daemon {
     auto stores = Stores::open(config);
     if (!stores) return fail(stores.error());
     shared_.stores = std::move(stores.value());
-    uv_loop_init(&loop_);
+    if (int error = uv_loop_init(&loop_); error != 0)
+      return fail(std::string("cannot open a loop: ") + uv_strerror(error));
+    loop_open_ = true;
+    uv_timer_init(&loop_, &timer_);
+    timer_.data = this;
     auto mailbox = Mailbox::open(&loop_);
     if (!mailbox) return fail(mailbox.error());
     mailbox_ = mailbox.value();
@@ -60,8 +78,6 @@ class Daemon {
     signals_ = std::move(signals.value());
     control_ = std::make_unique<Control>(shared_.config);
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
-    uv_timer_init(&loop_, &timer_);
-    timer_.data = this;
     uv_run(&loop_, UV_RUN_DEFAULT);
     spdlog::info("stopped");
     return 0;
@@ -107,6 +123,7 @@ class Daemon {
   Shared shared_;
   uv_loop_t loop_{};
   uv_timer_t timer_{};
+  bool loop_open_ = false;
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Listener> listener_;

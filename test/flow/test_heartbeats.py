@@ -29,7 +29,7 @@ def pair():
         return client, leg
 
     yield run
-    for each in started:
+    for each in reversed(started):  # the broker first: one that is gone is not waited for
         each.close() if isinstance(each, ScriptedBroker) else each.stop()
 
 

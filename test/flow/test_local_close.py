@@ -20,7 +20,7 @@ def session():
             client.wait_for("channel.open-ok", channel)
         yield client, leg
         client.abort()
-        leg.abort()
+        leg.abort()  # a broker that is gone is not waited for
 
 
 def make_it_close(client, channel=1):

@@ -14,6 +14,7 @@ from support.scripted_broker import ScriptedBroker
 def stage():
     with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}}) as daemon:
         yield fake, daemon
+        fake.close()
 
 
 @pytest.fixture
