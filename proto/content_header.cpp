@@ -116,12 +116,18 @@ bool put_content_header(Buffer& out, uint16_t channel, const ContentHeader& head
   to.u16(class_basic);
   to.u16(0);
   to.u64(edits.body_bytes.value_or(header.body_bytes));
+  uint8_t* const flags_at = to.at();
   to.u16(flags);
   bool is_written = true;
   for (unsigned which = 0; which < property_count && is_written; ++which) {
     if ((flags & (0x8000u >> which)) == 0) continue;
     if (which == headers && (!edits.append.empty() || edits.keep != nullptr)) {
+      uint8_t* const table_at = to.at();
       is_written = put_headers(to, header, edits);
+      if (edits.drop_emptied_table && is_written && load_u32(table_at) == 0) {
+        to.rewind(table_at);
+        store_u16(flags_at, flags & static_cast<uint16_t>(~flag(headers)));
+      }
     } else if (which == delivery_mode && edits.delivery_mode) {
       to.u8(*edits.delivery_mode);
     } else if (which == message_id && !id.empty()) {

@@ -61,6 +61,7 @@ struct HeaderEdits {
   // Called for each header field; false removes it. None: all stay.
   bool (*keep)(const void* context, std::string_view name) = nullptr;
   const void* keep_context = nullptr;
+  bool drop_emptied_table = false;  // when no field is left, the property goes too
   Bytes append;  // encoded fields for the end of the headers table (put_field); not empty makes a table where
                  // none is
 };

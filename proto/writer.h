@@ -43,6 +43,8 @@ class Writer {
   }
 
   uint8_t* at() const { return at_; }
+  // Takes back what was written from `at` on.
+  void rewind(uint8_t* at) { at_ = at; }
   // What was reserved and not written.
   size_t left() const { return static_cast<size_t>(end_ - at_); }
 

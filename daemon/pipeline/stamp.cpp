@@ -54,11 +54,18 @@ bool is_claim_header(std::string_view name) {
                                                    name == claim_size_header || name == claim_xxh128_header);
 }
 
-void put_claim_headers(Buffer& out, const Claim& claim) {
-  proto::put_field(out, claim_key_header, claim.key);
+void put_claim_headers(Buffer& out, const Claim& claim, bool had_table) {
+  if (!had_table) proto::put_field(out, claim_key_header, claim.key);
   proto::put_field(out, claim_store_header, claim.store);
+  if (had_table) proto::put_field(out, claim_key_header, claim.key);
   proto::put_field(out, claim_size_header, static_cast<int64_t>(claim.size_bytes));
   proto::put_field(out, claim_xxh128_header, claim.xxh128);
+}
+
+bool had_no_table(Bytes fields) {
+  proto::TableCursor cursor(fields);
+  auto first = cursor.next();
+  return first && first->name == claim_key_header;
 }
 
 Stamper::Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids)
@@ -113,7 +120,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
     has_target = true;
   }
   fields_.clear();
-  if (input.claim != nullptr) put_claim_headers(fields_, *input.claim);
+  if (input.claim != nullptr) put_claim_headers(fields_, *input.claim, header.has(proto::headers));
   if (plan.pipeline != nullptr || plan.itinerary) {
     if (facts.has_slip) {
       auto stop = current_stop(table, plan.pipeline, routing_);

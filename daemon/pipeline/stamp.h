@@ -36,7 +36,11 @@ inline constexpr std::string_view claim_key_header = "bellhop-claim-key";
 inline constexpr std::string_view claim_store_header = "bellhop-claim-store";
 inline constexpr std::string_view claim_size_header = "bellhop-claim-size";
 inline constexpr std::string_view claim_xxh128_header = "bellhop-claim-xxh128";
-void put_claim_headers(Buffer& out, const Claim& claim);
+// The key's header comes first when the client's message had no headers table, else after the store's: so that a restore can give
+// back the absent table, or the empty one.
+void put_claim_headers(Buffer& out, const Claim& claim, bool had_table);
+// Whether a message with claim headers had no headers table of its own. `fields` is its table now.
+bool had_no_table(Bytes fields);
 
 // One owner, one thread (the session's); hot path.
 class Stamper {

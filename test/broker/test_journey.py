@@ -40,3 +40,17 @@ def test_a_body_of_any_size_comes_back_as_it_was(bellhop, name, size):
     assert not any(key.startswith("bellhop-") for key in got.properties.get("headers", {}))
     channel.ack(got.delivery_tag)
     client.close()
+
+
+@pytest.mark.parametrize("properties", [{}, {"headers": {}}, {"headers": {"a": 1}}], ids=["no table", "an empty table", "a table"])
+def test_an_offloaded_message_comes_back_with_the_headers_table_it_had(bellhop, name, properties):
+    daemon = bellhop({"stamp": {"delivery_mode": "keep", "message_id": "keep"}})
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.call("queue.declare", queue=queue)
+    channel.publish("", queue, bytes(64 * KIB), **properties)
+    got = channel.get_wait(queue)
+    assert got.body == bytes(64 * KIB)
+    assert got.properties == properties
+    client.close()

@@ -172,7 +172,7 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
                                : plan.claim_check.enabled && plan.claim_check.inline_always;
   Buffer body;
   if (claim) {
-    put_claim_headers(fields, *claim);
+    put_claim_headers(fields, *claim, true);  // the slip was in it
     put(body, proto::claim_check_prefix);
     put(body, as_bytes(claim->key));
   } else if (frame_it) {

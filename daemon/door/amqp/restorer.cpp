@@ -361,7 +361,10 @@ void Restorer::begin_stream(Channel& channel, const std::shared_ptr<Delivery>& d
   auto header = proto::decode_content_header(delivery->header);
   proto::HeaderEdits edits;
   edits.body_bytes = delivery->object->size_bytes();
-  if (delivery->strip_claim_headers) edits.keep = keep_foreign;
+  if (delivery->strip_claim_headers) {
+    edits.keep = keep_foreign;
+    edits.drop_emptied_table = header && had_no_table(header.value().header_fields());
+  }
   if (!header || !proto::put_content_header(out, channel.id, header.value(), edits, core_.frame_bytes_max)) {
     // The table cannot be walked: it stays whole, only the size is the payload's.
     Buffer patched = delivery->header;

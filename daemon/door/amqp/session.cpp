@@ -115,7 +115,10 @@ void Session::run() {
 }
 
 // A turn looks at both links, whichever it was.
-void Session::on_bytes(Link&) { turn(); }
+void Session::on_bytes(Link& link) {
+  if (&link == core_->broker.get()) core_->restorer->broker_had_its_turn();
+  turn();
+}
 void Session::on_writable_again(Link&) { turn(); }
 
 void Session::on_end(Link& link, std::string reason) {
@@ -328,9 +331,8 @@ bool Session::run_broker() {
     link.consume(split.frame.raw.size());
     progress = true;
   }
-  // It had its turn when its socket could be read, or may not be read for another reason than the client's
-  // pace.
-  if (core_->client->outbox().pending() < outbox_bytes_high && (!link.is_paused() || !broker_may_advance())) {
+  // It may not be read for another reason than the client's pace: nothing is gained by waiting for it.
+  if (core_->client->outbox().pending() < outbox_bytes_high && link.is_paused() && !broker_may_advance()) {
     core_->restorer->broker_had_its_turn();
   }
   return progress;
@@ -763,9 +765,20 @@ void Session::decide_reading() {
   }
   if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
     set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heard_ms_);
-    // One more turn, whether the broker has anything to say or not.
-    if (core_->restorer->is_yielding() && !core_->broker->is_paused()) core_->mailbox->post([] {});
+    if (core_->restorer->is_yielding() && !core_->broker->is_paused()) yield_to_broker();
   }
+}
+
+// Lets the loop look at the broker's socket once, whether it has anything to say or not: what is posted from posted work runs
+// after a poll of all sockets.
+void Session::yield_to_broker() {
+  if (std::exchange(yield_posted_, true)) return;
+  mailbox_->post([this] {
+    mailbox_->post([this] {
+      yield_posted_ = false;
+      core_->restorer->broker_had_its_turn();
+    });
+  });
 }
 
 void Session::schedule_tick(uint64_t after_ms) {

@@ -84,6 +84,7 @@ class Session : public LinkOwner {
   void close_broker_leg();
   void wait_for_client_end();
   void decide_reading();
+  void yield_to_broker();
   bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
   bool is_drained() const;
   bool has_more_of_client();
@@ -114,6 +115,7 @@ class Session : public LinkOwner {
   bool last_frames_done_ = false;    // the client is gone, and what it sent whole was handled
   bool client_wants_close_ = false;  // its connection.close waits for what it sent before
   bool close_relayed_ = false;
+  bool yield_posted_ = false;
   bool finished_ = false;
   std::string end_reason_;
   // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone
