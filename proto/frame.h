@@ -21,6 +21,8 @@ inline constexpr size_t frame_head_bytes = 7;
 inline constexpr size_t frame_overhead_bytes = 8;  // head and end
 inline constexpr uint32_t frame_min_bytes = 4096;  // every peer takes at least this, also before tune
 inline constexpr uint8_t protocol_header[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
+// How AMQP 0-9 began. RabbitMQ takes it for 0-9-1, and AnyEvent::RabbitMQ sends it.
+inline constexpr uint8_t protocol_header_0_9[8] = {'A', 'M', 'Q', 'P', 1, 1, 0, 9};
 inline constexpr uint8_t heartbeat_frame[8] = {frame_heartbeat, 0, 0, 0, 0, 0, 0, frame_end};
 
 // Borrows from the bytes it was split from.

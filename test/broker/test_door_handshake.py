@@ -31,6 +31,22 @@ def test_a_client_logs_in(bellhop, name, mechanism, config):
     assert works(amqp.connect(daemon.socket, mechanism=mechanism), name)
 
 
+def test_a_client_that_opens_with_the_header_of_amqp_0_9_is_served_as_by_the_broker(bellhop, rabbit, name):
+    # AnyEvent::RabbitMQ for Perl does.
+    starts = []
+    for address in (rabbit.address, bellhop().socket):
+        client = amqp.Client(address)
+        client.send_raw(b"AMQP\x01\x01\x00\x09")
+        starts.append(client.start())
+        client.start_ok()
+        client.tune()
+        client.tune_ok()
+        client.open()
+        assert works(client, name)
+    direct, through = starts
+    assert (through.version_major, through.version_minor) == (direct.version_major, direct.version_minor)
+
+
 def test_on_the_unix_socket_any_login_will_do_when_bellhop_has_credentials(bellhop, name):
     daemon = bellhop(OWN)
     assert works(amqp.connect(daemon.socket, username="whoever", password="whatever"), name)

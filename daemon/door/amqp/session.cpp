@@ -156,7 +156,10 @@ void Session::greet() {
     return;
   }
   if (unread.size() < sizeof protocol_header) return;
-  if (!std::equal(std::begin(protocol_header), std::end(protocol_header), unread.begin())) {
+  const auto begins_with = [unread](const uint8_t(&header)[8]) {
+    return std::equal(std::begin(header), std::end(header), unread.begin());
+  };
+  if (!begins_with(protocol_header) && !begins_with(protocol_header_0_9)) {
     // Specification section 4.2.2: answered with the protocol that is spoken here.
     core_->client->outbox().append(protocol_header);
     wait_for_client_end();
