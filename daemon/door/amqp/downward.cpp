@@ -4,9 +4,12 @@
 
 #include <algorithm>
 
+#include "daemon/door/amqp/fetcher.h"
+#include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/publisher.h"
 #include "daemon/door/amqp/releaser.h"
-#include "daemon/door/amqp/restorer.h"
+#include "daemon/door/amqp/undeliverable.h"
 #include "proto/table.h"
 
 namespace bellhop {
@@ -36,8 +39,9 @@ void Downward::relay(const Frame& frame) {
 bool Downward::on_frame(Channel& channel, const Frame& frame) {
   // A content that is half out to the client is finished even on a channel that bellhop closed: nothing may
   // stand inside it.
-  bool half_out = channel.out.stage == DeliveryAssembly::Stage::relaying && !channel.out.queued;
-  if (channel.state == Channel::State::local_closing && frame.type != frame_method && !half_out) return true;
+  if (channel.state == Channel::State::local_closing && frame.type != frame_method &&
+      !channel.out.is_half_out())
+    return true;
   switch (frame.type) {
     case frame_method:
       return on_method(channel, frame);
@@ -103,7 +107,7 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
           if (found->second.no_ack) channel.no_ack_consumers--;
           channel.consumers.erase(found);
         }
-        if (core_.restorer->end_consumer(channel, tag.value(), frame.raw)) return true;
+        if (core_.lanes->end_consumer(channel, tag.value(), frame.raw)) return true;
       }
       break;
     case method::queue_declare_ok:
@@ -286,7 +290,7 @@ void Downward::begin_plain(Channel& channel, size_t strip_bytes) {
       out.client_tag = delivery->client_tag = out.match->client_tag;
       channel.confirms.hold(delivery->client_tag);
     }
-    core_.restorer->push(channel, lane, std::move(delivery));
+    core_.lanes->push(channel, lane, std::move(delivery));
   } else {
     core_.writer->begin_content();
   }
@@ -344,7 +348,7 @@ void Downward::finish_plain(Channel& channel) {
   if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) channel.gets_awaited.pop_front();
   if (out.queued) {
     lane_of(channel).back()->open = false;
-    core_.restorer->pump(channel);
+    core_.lanes->pump(channel);
     return;
   }
   if (out.kind != DeliveryKind::returned && !out.no_ack && !out.tagged) {
@@ -363,7 +367,7 @@ void Downward::handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no
   }
   if (kind == DeliveryKind::returned || no_ack) return;
   if (settle_when_handed) {
-    core_.restorer->settle_own(channel, tag);
+    core_.own_settles->settle(channel, tag);
   } else {
     channel.tags.give(tag, TagWindow::Owner::client);
   }
@@ -374,7 +378,7 @@ std::string Downward::queue_of(Channel& channel, std::string_view consumer_tag) 
   return found == channel.consumers.end() ? std::string() : found->second.queue;
 }
 
-// A whole check came: it goes to the restorer, behind what its lane holds.
+// A whole check came: it goes to the fetcher, behind what its lane holds.
 void Downward::finish_check(Channel& channel) {
   DeliveryAssembly& out = channel.out;
   out.stage = DeliveryAssembly::Stage::idle;
@@ -410,7 +414,7 @@ void Downward::finish_check(Channel& channel) {
     if (delivery->client_tag != 0) channel.confirms.hold(delivery->client_tag);
     out.match.reset();
   }
-  core_.restorer->accept(channel, lane_of(channel), std::move(delivery));
+  core_.fetcher->accept(channel, lane_of(channel), std::move(delivery));
 }
 
 // What is arriving, as an entry for its lane. Its tag is bellhop's until the client is handed it.
@@ -491,13 +495,7 @@ bool Downward::on_tx_ok(Channel& channel) {
 // come before its commit-ok.
 bool Downward::waits_behind_returns(Channel& channel, const Frame& frame) {
   if (channel.returns.empty()) return false;
-  auto reply = std::make_shared<Delivery>();
-  reply->channel = channel.id;
-  reply->generation = channel.generation;
-  reply->kind = DeliveryKind::returned;
-  reply->no_ack = true;
-  put(reply->frames, frame.raw);
-  core_.restorer->push(channel, channel.returns, std::move(reply));
+  core_.lanes->push_frames(channel, DeliveryKind::returned, frame.raw);
   return true;
 }
 
@@ -507,7 +505,7 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
     spdlog::info("session={} channel={} closed by broker code={} reason=\"{}\"", core_.session_id, channel.id,
                  close.value().reply_code, close.value().reply_text);
   }
-  core_.restorer->give_up_held(channel);
+  core_.undeliverable->give_up_held(channel);
   if (channel.state == Channel::State::open) channel.state = Channel::State::broker_closing;
   channel.client_owes_close_ok = true;
   if (channel.close_waits()) {
@@ -516,7 +514,7 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
     channel.broker_owes_close_ok = true;
   }
   core_.publisher->abandon(channel);
-  core_.restorer->abandon(channel);
+  core_.lanes->abandon(channel);
   relay(frame);
 }
 

@@ -1,6 +1,6 @@
 // Downward: the frames of the broker for the client's channels. Relays what needs nothing, strips inline
 // frames, matches returns to their publishes, translates confirms, keeps the books on tags, consumers and
-// closes, and gives claim checks to the restorer.
+// closes, and gives claim checks to the fetcher.
 //
 //   idle ─deliver, get-ok, return─► header ─content header─► start ─3 bytes─► relaying ──┐
 //                                                              │ a check ───► collecting ─┤ last byte

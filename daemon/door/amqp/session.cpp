@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/body_stream.h"
 #include "daemon/door/amqp/downward.h"
+#include "daemon/door/amqp/fetcher.h"
+#include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/publisher.h"
 #include "daemon/door/amqp/releaser.h"
-#include "daemon/door/amqp/restorer.h"
+#include "daemon/door/amqp/undeliverable.h"
 #include "daemon/door/http_refusal.h"
 
 namespace bellhop {
@@ -115,8 +118,12 @@ void Session::run() {
 }
 
 // A turn looks at both links, whichever it was.
-void Session::on_bytes(Link&) { turn(); }
-void Session::on_writable_again(Link&) { turn(); }
+void Session::on_bytes(Link&) {
+  turn();
+}
+void Session::on_writable_again(Link&) {
+  turn();
+}
 
 void Session::on_end(Link& link, std::string reason) {
   if (finished_) return;
@@ -170,12 +177,11 @@ void Session::greet() {
     return;
   }
   stage_ = Stage::connecting;
-  connector_ =
-      std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
-                                  [this](Result<Connected> result) {
-                                    connected(std::move(result));
-                                    turn();
-                                  });
+  connector_ = std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
+                                           [this](Result<Connected> result) {
+                                             connected(std::move(result));
+                                             turn();
+                                           });
 }
 
 void Session::connected(Result<Connected> result) {
@@ -229,7 +235,7 @@ void Session::turn() {
       progress = run_client();
       progress |= run_broker();
       if (!core_->replays.empty()) replay();
-      if (stage_ == Stage::running) core_->restorer->resume();
+      if (stage_ == Stage::running) core_->lanes->resume();
     }
     if (finished_) return;
     if (core_->client_gone) core_->client->outbox().clear();
@@ -261,13 +267,13 @@ bool Session::client_may_advance() const {
 
 bool Session::broker_may_advance() const {
   if (broker_leg_ == Leg::close_sent) return true;
-  if (broker_leg_ != Leg::open || core_->restorer->is_streaming() ||
+  if (broker_leg_ != Leg::open || core_->body_stream->is_streaming() ||
       core_->client->outbox().pending() >= outbox_bytes_high)
     return false;
   // What is held for a park, or for the rest of a check, is freed only by what the broker says next: its
   // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way.
   return core_->held_bytes() < backlog_bytes_high || core_->collecting != 0 ||
-         (core_->restorer->is_parking() && core_->held_bytes() < parking_backlog_bytes_high);
+         (core_->undeliverable->is_parking() && core_->held_bytes() < parking_backlog_bytes_high);
 }
 
 bool Session::is_full() const {
@@ -331,7 +337,7 @@ bool Session::run_broker() {
   // It had its turn when its socket could be read, or may not be read for another reason than the client's
   // pace.
   if (core_->client->outbox().pending() < outbox_bytes_high && (!link.is_paused() || !broker_may_advance())) {
-    core_->restorer->broker_had_its_turn();
+    core_->body_stream->broker_had_its_turn();
   }
   return progress;
 }
@@ -555,7 +561,7 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
   if (broker_leg_ == Leg::open) {
     // What no_ack consumers were not handed is parked before the broker is told that this is the end.
     for (const auto& channel : core_->channels()) {
-      if (channel != nullptr) core_->restorer->give_up_held(*channel);
+      if (channel != nullptr) core_->undeliverable->give_up_held(*channel);
     }
     linger_deadline_ms_ = core_->now_ms() + linger_ms;
     schedule_tick(linger_ms);
@@ -639,7 +645,7 @@ void Session::close_broker_leg() {
 }
 
 bool Session::is_settled() const {
-  return core_->releaser->is_idle() && core_->replays.empty() && !core_->restorer->is_parking() &&
+  return core_->releaser->is_idle() && core_->replays.empty() && !core_->undeliverable->is_parking() &&
          (core_->private_channel == nullptr || core_->private_channel->is_idle());
 }
 
@@ -669,7 +675,7 @@ void Session::end_of_client_frames() {
   for (const auto& channel : core_->channels()) {
     if (channel == nullptr) continue;
     core_->publisher->drop_incomplete(*channel);
-    core_->restorer->give_up_held(*channel);
+    core_->undeliverable->give_up_held(*channel);
   }
 }
 
@@ -701,7 +707,7 @@ void Session::check_ends() {
       schedule_tick(0);  // a turn for it
     } else if (client_may_advance()) {
       end_of_client_frames();
-      core_->restorer->cancel_stream();
+      core_->body_stream->cancel();
       core_->draining = true;
     }
     if ((last_frames_done_ && is_settled()) || due(linger_deadline_ms_)) {
@@ -719,10 +725,10 @@ void Session::check_ends() {
   }
   if (due(broker_deadline_ms_)) end_broker_leg();
 
-  bool parks = broker_leg_ == Leg::open && core_->restorer->is_parking() && !due(linger_deadline_ms_);
+  bool parks = broker_leg_ == Leg::open && core_->undeliverable->is_parking() && !due(linger_deadline_ms_);
   if (stage_ == Stage::ending && core_->ending && !abandoned_ && !parks) {
     abandoned_ = true;
-    core_->restorer->cancel_stream();
+    core_->body_stream->cancel();
     for (size_t id = 0; id < core_->channels().size(); ++id) core_->forget_channel(static_cast<uint16_t>(id));
     close_broker_leg();
   }
@@ -764,7 +770,7 @@ void Session::decide_reading() {
   if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
     set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heard_ms_);
     // One more turn, whether the broker has anything to say or not.
-    if (core_->restorer->is_yielding() && !core_->broker->is_paused()) core_->mailbox->post([] {});
+    if (core_->body_stream->is_yielding() && !core_->broker->is_paused()) core_->mailbox->post([] {});
   }
 }
 
@@ -804,7 +810,7 @@ void Session::tick() {
                                           core_->broker->outbox().empty())) {
       broker_ended("missed heartbeats, timeout: " + std::to_string(handshake_->broker_heartbeat_s()) + "s");
     }
-    if (auto wait_ms = core_->restorer->tick()) next = std::min(next, *wait_ms);
+    if (auto wait_ms = core_->fetcher->tick()) next = std::min(next, *wait_ms);
     if (core_->draining) next = std::min<uint64_t>(next, 100);
   }
   for (uint64_t deadline : {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_}) {

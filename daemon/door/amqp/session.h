@@ -5,8 +5,8 @@
 //   greeting ─► connecting ─► handshake ─► running ─► ending ─► (thread ends)
 //
 // Every event of the loop (bytes read, posted work, time) is followed by one turn: all whole frames are
-// handled, each leg is flushed once, and what may be read next is decided. Everything a session owns is touched by its
-// thread alone.
+// handled, each leg is flushed once, and what may be read next is decided. Everything a session owns is
+// touched by its thread alone.
 #pragma once
 
 #include <uv.h>
