@@ -1,5 +1,5 @@
 // Channel: what a session knows of one client channel. Plain state; the components of this folder work on it,
-// each on its part: publisher on `in`, `queue` and `sent`; downward on `out`; lanes on `deliveries` and
+// each on its part: publisher on `in`, `queue` and `sent`; deliverer on `out`; lanes on `deliveries` and
 // `returns`.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "daemon/door/amqp/body_stream.h"
-#include "daemon/door/amqp/downward.h"
+#include "daemon/door/amqp/deliverer.h"
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/undeliverable.h"
@@ -92,16 +92,16 @@ void Lanes::hand_plain(Channel& channel, Lane& lane) {
     channel.out.queued = false;
     return;
   }
-  core_.downward->handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
-                         front->client_tag);
+  core_.deliverer->handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
+                          front->client_tag);
 }
 
 void Lanes::streamed(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
   Lane& lane = channel.lane(delivery->kind);
   if (lane.empty() || lane.front() != delivery) return;
   pop(channel, lane);
-  core_.downward->handed(channel, delivery->kind, delivery->tag, delivery->no_ack,
-                         delivery->settle_when_handed, delivery->client_tag);
+  core_.deliverer->handed(channel, delivery->kind, delivery->tag, delivery->no_ack,
+                          delivery->settle_when_handed, delivery->client_tag);
 }
 
 void Lanes::pop(Channel& channel, Lane& lane) {
@@ -199,15 +199,6 @@ void Lanes::abandon(Channel& channel) {
     }
     lane->clear();
   }
-  if (channel.out.stage == DeliveryAssembly::Stage::collecting) {
-    core_.give_back(&channel, channel.out.start.size());
-    core_.collecting--;
-  }
-  if (!channel.out.is_half_out() && channel.out.stage != DeliveryAssembly::Stage::idle) {
-    channel.out.stage = DeliveryAssembly::Stage::dropping;
-    channel.out.start.clear();
-  }
-  channel.tags.clear();
 }
 
 void Lanes::uncount(Channel& channel, const Delivery& delivery) {

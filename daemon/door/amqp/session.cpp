@@ -9,6 +9,7 @@
 
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/body_stream.h"
+#include "daemon/door/amqp/deliverer.h"
 #include "daemon/door/amqp/downward.h"
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/lanes.h"
@@ -244,7 +245,7 @@ void Session::turn() {
     if (core_->broker != nullptr && broker_leg_ != Leg::closed) core_->broker->flush();
     if (client_leg_ != Leg::closed) core_->client->flush();
     core_->publisher->detach_held();
-    core_->downward->detach_held();
+    core_->deliverer->detach_held();
     // What stopped at a full outbox goes on when the flush emptied it: no event would come for that.
     again = full && !is_full() && !finished_;
   }
@@ -626,7 +627,7 @@ void Session::end_broker_leg() {
   broker_leg_ = Leg::closed;
   broker_deadline_ms_ = 0;
   core_->client->outbox().own();
-  core_->downward->detach_held();
+  core_->deliverer->detach_held();
   core_->broker->close({});
 }
 

@@ -5,10 +5,12 @@
 
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/body_stream.h"
+#include "daemon/door/amqp/deliverer.h"
 #include "daemon/door/amqp/downward.h"
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/hops.h"
 #include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/parks.h"
 #include "daemon/door/amqp/publisher.h"
@@ -34,6 +36,8 @@ SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
   publisher = std::make_unique<Publisher>(*this);
   releaser = std::make_unique<Releaser>(*this);
   downward = std::make_unique<Downward>(*this);
+  deliverer = std::make_unique<Deliverer>(*this);
+  outcomes = std::make_unique<Outcomes>(*this);
   lanes = std::make_unique<Lanes>(*this);
   fetcher = std::make_unique<Fetcher>(*this);
   body_stream = std::make_unique<BodyStream>(*this);
@@ -60,6 +64,13 @@ Channel& SessionCore::open_channel(uint16_t id) {
   return *channels_[id];
 }
 
+void SessionCore::abandon(Channel& channel) {
+  publisher->abandon(channel);
+  lanes->abandon(channel);
+  deliverer->abandon(channel);
+  channel.tags.clear();
+}
+
 void SessionCore::forget_channel(uint16_t id) {
   Channel* ended = channel(id);
   if (ended == nullptr) return;
@@ -67,8 +78,7 @@ void SessionCore::forget_channel(uint16_t id) {
   for (Link* link : {client.get(), broker.get()}) {
     if (link != nullptr) link->outbox().own();
   }
-  publisher->abandon(*ended);
-  lanes->abandon(*ended);
+  abandon(*ended);
   give_back(nullptr, ended->backlog_bytes);
   channels_[id].reset();
   open_channels_--;
@@ -89,8 +99,7 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
   undeliverable->give_up_held(channel);
   channel.state = Channel::State::local_closing;
   const bool crossed = channel.close_waits();
-  publisher->abandon(channel);
-  lanes->abandon(channel);
+  abandon(channel);
   proto::Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
   proto::put_close(writer->own(), proto::method::channel_close, channel.id, close);
   if (crossed) proto::put_empty_method(writer->own(), proto::method::channel_close_ok, channel.id);

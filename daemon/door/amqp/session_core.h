@@ -25,6 +25,8 @@ namespace bellhop {
 class Publisher;
 class Releaser;
 class Downward;
+class Deliverer;
+class Outcomes;
 class Lanes;
 class Fetcher;
 class BodyStream;
@@ -72,6 +74,8 @@ class SessionCore {
   std::unique_ptr<Publisher> publisher;
   std::unique_ptr<Releaser> releaser;
   std::unique_ptr<Downward> downward;
+  std::unique_ptr<Deliverer> deliverer;
+  std::unique_ptr<Outcomes> outcomes;
   std::unique_ptr<Lanes> lanes;
   std::unique_ptr<Fetcher> fetcher;
   std::unique_ptr<BodyStream> body_stream;
@@ -95,6 +99,7 @@ class SessionCore {
     return channel(delivery.channel, delivery.generation);
   }
   Channel& open_channel(uint16_t id);
+  void abandon(Channel& channel);    // aborts what it has under way, and drops what it holds
   void forget_channel(uint16_t id);  // aborts what it had under way
   const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
   size_t open_channels() const { return open_channels_; }
