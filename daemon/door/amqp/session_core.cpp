@@ -16,6 +16,7 @@
 #include "daemon/door/amqp/publisher.h"
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/door/amqp/undeliverable.h"
+#include "daemon/door/amqp/upward.h"
 
 namespace bellhop {
 
@@ -35,6 +36,7 @@ SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
     : shared(all), config(*all.config), loop(session_loop), session_id(id), uuids(random_seed()) {
   publisher = std::make_unique<Publisher>(*this);
   releaser = std::make_unique<Releaser>(*this);
+  upward = std::make_unique<Upward>(*this);
   downward = std::make_unique<Downward>(*this);
   deliverer = std::make_unique<Deliverer>(*this);
   outcomes = std::make_unique<Outcomes>(*this);

@@ -24,6 +24,7 @@ namespace bellhop {
 
 class Publisher;
 class Releaser;
+class Upward;
 class Downward;
 class Deliverer;
 class Outcomes;
@@ -73,6 +74,7 @@ class SessionCore {
 
   std::unique_ptr<Publisher> publisher;
   std::unique_ptr<Releaser> releaser;
+  std::unique_ptr<Upward> upward;
   std::unique_ptr<Downward> downward;
   std::unique_ptr<Deliverer> deliverer;
   std::unique_ptr<Outcomes> outcomes;
