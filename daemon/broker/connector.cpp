@@ -10,9 +10,9 @@
 namespace bellhop {
 namespace {
 
-constexpr uint64_t kPauseMsMin = 100;
-constexpr uint64_t kPauseMsMax = 2000;
-constexpr uint64_t kAttemptMsMin = 500;
+constexpr uint64_t pause_ms_min = 100;
+constexpr uint64_t pause_ms_max = 2000;
+constexpr uint64_t attempt_ms_min = 500;
 
 // Each of libuv's requests and handles lives in a box that its own last callback frees; the connector only
 // lets go of it.
@@ -47,8 +47,8 @@ Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<
       preferred_url_(preferred_url),
       done_(std::move(done)),
       deadline_ms_(uv_now(loop) + broker.connect_timeout_ms),
-      attempt_ms_max_(std::max(kAttemptMsMin, broker.connect_timeout_ms / (broker.urls.size() + 1))),
-      pause_ms_(kPauseMsMin),
+      attempt_ms_max_(std::max(attempt_ms_min, broker.connect_timeout_ms / (broker.urls.size() + 1))),
+      pause_ms_(pause_ms_min),
       random_(static_cast<unsigned>(uv_hrtime() ^ reinterpret_cast<uintptr_t>(this))),
       timer_(new Timer),
       last_failure_(broker.urls.size()) {
@@ -134,7 +134,7 @@ void Connector::pause() {
   tried_in_round_ = 0;
   std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
   arm(std::min(jitter(random_), left_ms()));
-  pause_ms_ = std::min(pause_ms_ * 2, kPauseMsMax);
+  pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);
 }
 
 void Connector::begin_lookup() {

@@ -21,10 +21,10 @@
 namespace bellhop {
 namespace {
 
-constexpr amqp_channel_t kChannel = 1;
-constexpr uint32_t kPauseMsMin = 500;
-constexpr uint32_t kPauseMsMax = 30'000;
-constexpr timeval kAnswerTimeout{10, 0};
+constexpr amqp_channel_t control_channel = 1;
+constexpr uint32_t pause_ms_min = 500;
+constexpr uint32_t pause_ms_max = 30'000;
+constexpr timeval answer_timeout{10, 0};
 
 amqp_bytes_t bytes_of(const std::string& text) {
   return {text.size(), const_cast<char*>(text.data())};
@@ -70,8 +70,8 @@ std::string vhost_of(const config::Broker& broker, const config::BrokerUrl& url)
 amqp_rpc_reply_t declare(amqp_connection_state_t connection, const Declaration& item) {
   switch (item.kind) {
     case Declaration::Kind::exchange:
-      amqp_exchange_declare(connection, kChannel, bytes_of(item.name), amqp_cstring_bytes("direct"), 0, 1, 0,
-                            0, amqp_empty_table);
+      amqp_exchange_declare(connection, control_channel, bytes_of(item.name), amqp_cstring_bytes("direct"), 0,
+                            1, 0, 0, amqp_empty_table);
       break;
     case Declaration::Kind::queue: {
       std::vector<amqp_table_entry_t> entries;
@@ -83,19 +83,19 @@ amqp_rpc_reply_t declare(amqp_connection_state_t connection, const Declaration& 
         entries.push_back(entry);
       }
       const amqp_table_t arguments{static_cast<int>(entries.size()), entries.data()};
-      amqp_queue_declare(connection, kChannel, bytes_of(item.name), 0, 1, 0, 0, arguments);
+      amqp_queue_declare(connection, control_channel, bytes_of(item.name), 0, 1, 0, 0, arguments);
       break;
     }
     case Declaration::Kind::binding:
-      amqp_queue_bind(connection, kChannel, bytes_of(item.name), bytes_of(item.exchange), bytes_of(item.key),
-                      amqp_empty_table);
+      amqp_queue_bind(connection, control_channel, bytes_of(item.name), bytes_of(item.exchange),
+                      bytes_of(item.key), amqp_empty_table);
       break;
   }
   return amqp_get_rpc_reply(connection);
 }
 
 Result<void> open_channel(amqp_connection_state_t connection) {
-  amqp_channel_open(connection, kChannel);
+  amqp_channel_open(connection, control_channel);
   const amqp_rpc_reply_t reply = amqp_get_rpc_reply(connection);
   if (!is_normal(reply)) return Error{"cannot open a channel: " + text_of(reply)};
   return {};
@@ -146,7 +146,7 @@ bool Control::wait_until_done(uint32_t timeout_ms) {
 
 void Control::run(std::vector<Declaration> left) {
   const config::Broker& broker = config_->broker;
-  uint32_t pause_ms = kPauseMsMin;
+  uint32_t pause_ms = pause_ms_min;
   do {
     for (const config::BrokerUrl& url : broker.urls) {
       const Result<void> tried = try_url(url, left);
@@ -158,7 +158,7 @@ void Control::run(std::vector<Declaration> left) {
     }
     if (left.empty()) break;
     if (!pause(pause_ms)) break;
-    pause_ms = std::min(pause_ms * 2, kPauseMsMax);
+    pause_ms = std::min(pause_ms * 2, pause_ms_max);
   } while (true);
   const std::lock_guard<std::mutex> lock(mutex_);
   done_ = true;
@@ -240,8 +240,8 @@ Result<void> Control::declare_all(amqp_connection_state_t_* connection, const co
                                   std::vector<Declaration>& left) {
   const config::Broker& broker = config_->broker;
   const std::string vhost = vhost_of(broker, url);
-  amqp_set_handshake_timeout(connection, &kAnswerTimeout);
-  amqp_set_rpc_timeout(connection, &kAnswerTimeout);
+  amqp_set_handshake_timeout(connection, &answer_timeout);
+  amqp_set_rpc_timeout(connection, &answer_timeout);
   const amqp_rpc_reply_t login =
       amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
                  broker.username_for(url).c_str(), broker.password_for(url).c_str());
@@ -257,7 +257,7 @@ Result<void> Control::declare_all(amqp_connection_state_t_* connection, const co
                     vhost, url.shown, text_of(reply));
       ++refused;
       amqp_channel_close_ok_t ok{};
-      amqp_send_method(connection, kChannel, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok);
+      amqp_send_method(connection, control_channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &ok);
       left.erase(left.begin());
       if (Result<void> opened = open_channel(connection); !opened) return opened;
       continue;

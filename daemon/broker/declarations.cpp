@@ -5,8 +5,8 @@
 namespace bellhop {
 namespace {
 
-constexpr const char* kDeadLetters = "acemq.dlx";
-constexpr const char* kRetries = "acemq.retry";
+constexpr const char* dead_letters = "acemq.dlx";
+constexpr const char* retries = "acemq.retry";
 
 Declaration exchange(const std::string& name) {
   return {Declaration::Kind::exchange, name, "", "", {}};
@@ -33,19 +33,19 @@ std::string Declaration::text() const {
 }
 
 std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
-  std::vector<Declaration> all{exchange(pipeline.name), exchange(kDeadLetters), exchange(kRetries)};
+  std::vector<Declaration> all{exchange(pipeline.name), exchange(dead_letters), exchange(retries)};
   for (const std::string& step : pipeline.steps) {
     const std::string source = pipeline.name + "." + step;
     const std::string dead = source + ".dlq", parked = source + ".parked";
     all.push_back(queue(dead));
-    all.push_back(binding(dead, kDeadLetters, dead));
+    all.push_back(binding(dead, dead_letters, dead));
     all.push_back(queue(parked));
-    all.push_back(binding(parked, kDeadLetters, parked));
+    all.push_back(binding(parked, dead_letters, parked));
     all.push_back(queue(source));
     all.back().arguments = {{"x-queue-type", "quorum"},
-                            {"x-dead-letter-exchange", kDeadLetters},
+                            {"x-dead-letter-exchange", dead_letters},
                             {"x-dead-letter-routing-key", dead}};
-    all.push_back(binding(source, kRetries, source));
+    all.push_back(binding(source, retries, source));
     all.push_back(binding(source, pipeline.name, step));
   }
   return all;

@@ -12,7 +12,7 @@
 namespace bellhop {
 namespace {
 
-constexpr uint32_t kSmallReadsBeforeShrink = 64;
+constexpr uint32_t small_reads_before_shrink = 64;
 
 std::string reason_of(const char* what, int error) {
   return std::string(what) + ": " + std::strerror(error);
@@ -100,10 +100,10 @@ void Link::release_idle() {
 // needs to be.
 void Link::make_room() {
   const size_t left = end_ - begin_;
-  const size_t wanted = std::max(kReadBytes, need_bytes_);
+  const size_t wanted = std::max(read_bytes, need_bytes_);
   size_t capacity = std::max(capacity_, wanted);
-  small_reads_ = left <= kReadBytes / 2 && wanted == kReadBytes ? small_reads_ + 1 : 0;
-  if (capacity_ > kReadBytes && small_reads_ > kSmallReadsBeforeShrink) capacity = kReadBytes;
+  small_reads_ = left <= read_bytes / 2 && wanted == read_bytes ? small_reads_ + 1 : 0;
+  if (capacity_ > read_bytes && small_reads_ > small_reads_before_shrink) capacity = read_bytes;
   if (capacity != capacity_) {
     std::unique_ptr<uint8_t[]> larger(new uint8_t[capacity]);  // not zeroed
     if (left > 0) std::memcpy(larger.get(), buffer_.get() + begin_, left);

@@ -38,7 +38,7 @@ struct LinkOwner {
 
 class Link {
  public:
-  static constexpr size_t kReadBytes = 64 * 1024;
+  static constexpr size_t read_bytes = 64 * 1024;
 
   // Takes the descriptor, which must be non-blocking. The owner must outlive the link, or close() it first.
   Link(int fd, LinkOwner& owner);

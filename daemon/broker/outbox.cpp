@@ -9,10 +9,10 @@
 namespace bellhop {
 namespace {
 
-constexpr size_t kCopyBytesMax = 2048;          // of a borrow
-constexpr size_t kPiecesMax = 256;              // of one sendmsg
-constexpr size_t kKeptBytesMax = 256 * 1024;    // more capacity than this is given back when nothing waits
-constexpr size_t kCompactBytesMin = 64 * 1024;  // a smaller sent prefix is not worth moving the rest for
+constexpr size_t copy_bytes_max = 2048;          // of a borrow
+constexpr size_t pieces_max = 256;               // of one sendmsg
+constexpr size_t kept_bytes_max = 256 * 1024;    // more capacity than this is given back when nothing waits
+constexpr size_t compact_bytes_min = 64 * 1024;  // a smaller sent prefix is not worth moving the rest for
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void Outbox::record_open() {
 void Outbox::borrow(Bytes bytes) {
   if (bytes.empty()) return;
   // Behind bytes that are owned anyway, a small copy is cheaper than one more piece for the kernel.
-  if (bytes.size() <= kCopyBytesMax && owned_.size() != recorded_) {
+  if (bytes.size() <= copy_bytes_max && owned_.size() != recorded_) {
     append(bytes);
     return;
   }
@@ -47,9 +47,9 @@ ssize_t Outbox::flush(int fd) {
   record_open();
   size_t total = 0;
   while (segments_bytes_ > 0) {
-    iovec pieces[kPiecesMax];
+    iovec pieces[pieces_max];
     size_t count = 0, wanted = 0;
-    for (size_t i = first_; i < segments_.size() && count < kPiecesMax; ++i, ++count) {
+    for (size_t i = first_; i < segments_.size() && count < pieces_max; ++i, ++count) {
       const Segment& segment = segments_[i];
       const uint8_t* at = segment.borrowed != nullptr ? segment.borrowed : owned_.data() + segment.offset;
       pieces[count] = {const_cast<uint8_t*>(at), segment.size};
@@ -131,9 +131,9 @@ void Outbox::own() {
         put(owned_, {moved_.data() + (segment.offset - keep_until), segment.size});
       }
     }
-    if (moved_.capacity() > kKeptBytesMax) Buffer().swap(moved_);
+    if (moved_.capacity() > kept_bytes_max) Buffer().swap(moved_);
   }
-  if (begin >= kCompactBytesMin && begin >= owned_.size() - begin) {
+  if (begin >= compact_bytes_min && begin >= owned_.size() - begin) {
     owned_.erase(owned_.begin(), owned_.begin() + static_cast<ptrdiff_t>(begin));
     begin = 0;
   }
@@ -149,7 +149,7 @@ void Outbox::reset_when_empty() {
   segments_bytes_ = 0;
   recorded_ = 0;
   owned_.clear();
-  if (owned_.capacity() > kKeptBytesMax) Buffer().swap(owned_);
+  if (owned_.capacity() > kept_bytes_max) Buffer().swap(owned_);
 }
 
 void Outbox::clear() {

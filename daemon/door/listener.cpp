@@ -21,9 +21,9 @@
 namespace bellhop {
 namespace {
 
-constexpr int kBacklog = 511;
-constexpr int kAcceptsPerEvent = 64;  // then the loop's other work has a turn
-constexpr uint64_t kPauseMs = 100;    // without a descriptor left
+constexpr int backlog = 511;
+constexpr int accepts_per_event = 64;  // then the loop's other work has a turn
+constexpr uint64_t pause_ms = 100;     // without a descriptor left
 
 // A descriptor that closes itself unless it is taken.
 class OwnedFd {
@@ -178,7 +178,7 @@ Result<void> Listener::Socket::bind_unix() {
   }
   if (ready && ::chmod(path.c_str(), unix_listen->mode & 0777) != 0)
     ready = Error{because("listen: unix: " + path + ": cannot set its mode")};
-  if (ready && ::listen(socket.get(), kBacklog) != 0) ready = Error{because("listen: unix: " + path)};
+  if (ready && ::listen(socket.get(), backlog) != 0) ready = Error{because("listen: unix: " + path)};
   if (!ready) {
     if (still_ours()) ::unlink(path.c_str());
     return ready;
@@ -209,7 +209,7 @@ Result<void> Listener::Socket::bind_tcp() {
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
     return Error{because("listen: tcp: " + shown + ": cannot bind")};
-  if (::listen(socket.get(), kBacklog) != 0) return Error{because("listen: tcp: " + shown)};
+  if (::listen(socket.get(), backlog) != 0) return Error{because("listen: tcp: " + shown)};
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
@@ -295,7 +295,7 @@ void Listener::on_pause_over(uv_timer_t* timer) {
 void Listener::accept_some(Socket& socket) {
   // The box outlives this call, also if the receiver closes or destroys the listener meanwhile: then `owner`
   // is null.
-  for (int i = 0; i < kAcceptsPerEvent && socket.owner != nullptr; ++i) {
+  for (int i = 0; i < accepts_per_event && socket.owner != nullptr; ++i) {
     sockaddr_storage from{};
     socklen_t size = sizeof from;
     OwnedFd accepted(
@@ -349,9 +349,9 @@ void Listener::refuse_one_or_pause(Socket& socket) {
   }
   if (spare_fd_ < 0) spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   spdlog::error("accepting failed socket={} reason=\"{}\" refused={} pause_ms={}", socket.address,
-                std::strerror(reason), refused ? 1 : 0, kPauseMs);
+                std::strerror(reason), refused ? 1 : 0, pause_ms);
   uv_poll_stop(&socket.poll);
-  uv_timer_start(&socket.resume, on_pause_over, kPauseMs, 0);
+  uv_timer_start(&socket.resume, on_pause_over, pause_ms, 0);
 }
 
 }  // namespace bellhop

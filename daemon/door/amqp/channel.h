@@ -1,5 +1,5 @@
 // Channel: what a session knows of one client channel. Plain state; the components of this folder work on it,
-// each on its part: publisher on `in`, `queue` and `sent`; downward on `out`; restorer on `deliveries` and
+// each on its part: publisher on `in`, `queue` and `sent`; deliverer on `out`; lanes on `deliveries` and
 // `returns`.
 #pragma once
 
@@ -114,6 +114,8 @@ struct DeliveryAssembly {
   bool stale = false;       // requeued by a basic.recover that is on its way
   bool tagged = false;      // the tag is in the channel's window already
   uint64_t client_tag = 0;  // a return that was queued: the confirm that waits for its end
+  // The client has its first frames: nothing may stand between them and the last.
+  bool is_half_out() const { return stage == Stage::relaying && !queued; }
   Buffer start;  // raw body frames that came before the third body byte, then (collecting) the body
   std::unique_ptr<Sent> match;  // a return: the publish it belongs to
 };
@@ -163,6 +165,7 @@ struct Channel {
 
   DeliveryAssembly out;
   Lane deliveries, returns;
+  Lane& lane(DeliveryKind kind) { return kind == DeliveryKind::returned ? returns : deliveries; }
   TagWindow tags;
   // tx: what bellhop settled itself since the last commit. A rollback takes it back, so that it is said
   // again.

@@ -14,6 +14,14 @@ class ClientWriter {
 
   // A frame of the broker, relayed where it stands. The bytes are borrowed until the end of the turn.
   void relay(Bytes raw) { link_.outbox().borrow(raw); }
+  // A whole frame of the broker that is no content's: relayed, or after the content that is under way.
+  void relay_whole(Bytes raw) {
+    if (busy_) {
+      put(deferred_, raw);
+    } else {
+      relay(raw);
+    }
+  }
   // Where the frames of the content under way are written.
   Buffer& content() { return link_.outbox().tail(); }
   // Where bellhop writes whole frames of its own.

@@ -5,8 +5,10 @@
 #include <chrono>
 
 #include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/fetcher.h"
+#include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/releaser.h"
-#include "daemon/door/amqp/restorer.h"
 #include "daemon/pipeline/next_stop.h"
 #include "daemon/pipeline/park.h"
 #include "daemon/pipeline/stamp.h"
@@ -198,7 +200,7 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
     return;
   if (hop.input_tag && channel.tags.owner(*hop.input_tag) == TagWindow::Owner::bellhop) {
     if (acked) {
-      core_.restorer->settle_own(channel, *hop.input_tag);
+      core_.own_settles->settle(channel, *hop.input_tag);
     } else {
       channel.tags.give(*hop.input_tag, TagWindow::Owner::client);
     }
@@ -238,14 +240,14 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
     delivery->expected = {claim->size_bytes, claim->xxh128};
     delivery->transaction = std::move(hop.transaction);
     delivery->transaction.came_back();
-    core_.restorer->accept(channel, channel.returns, std::move(delivery));
+    core_.fetcher->accept(channel, channel.returns, std::move(delivery));
     return;
   }
   delivery->frames = std::move(method);
   proto::put_frame(delivery->frames, proto::frame_header, channel.id, hop.header);
   proto::put_body_frames(delivery->frames, channel.id, hop.body, core_.frame_bytes_max);
-  core_.restorer->push(channel, channel.returns, std::move(delivery));
-  core_.restorer->pump(channel);
+  core_.lanes->push(channel, channel.returns, std::move(delivery));
+  core_.lanes->pump(channel);
 }
 
 }  // namespace bellhop

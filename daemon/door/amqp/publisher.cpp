@@ -99,9 +99,8 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
   } else if (!in.hop && in.content.has(proto::user_id) && !core_.broker_user.empty() &&
              in.content.text(proto::user_id) != core_.broker_user) {
     refuse(channel, 406,
-           "PRECONDITION_FAILED - user_id property set to '" +
-               std::string(in.content.text(proto::user_id)) + "' but authenticated user was '" +
-               core_.broker_user + "'",
+           "PRECONDITION_FAILED - user_id property set to '" + std::string(in.content.text(proto::user_id)) +
+               "' but authenticated user was '" + core_.broker_user + "'",
            true);
   } else if (in.body_bytes < proto::claim_prefix_bytes) {
     if (!begin(channel, in.publish, in.content, proto::Framing::raw)) return false;

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "daemon/door/amqp/hops.h"
+#include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/parks.h"
 #include "daemon/door/amqp/publisher.h"
-#include "daemon/door/amqp/restorer.h"
+#include "daemon/door/amqp/undeliverable.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -189,7 +191,7 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
     case method::basic_recover:
     case method::basic_recover_async:
       if (number == method::basic_recover) channel.recovers_awaited++;
-      core_.restorer->recover(channel);
+      core_.lanes->recover(channel);
       break;
     case method::confirm_select:
       channel.confirm = !channel.tx;
@@ -212,7 +214,7 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
       channel.state = Channel::State::client_closing;
       channel.broker_owes_close_ok = true;
       // What a no_ack consumer was not handed yet is parked first: the broker has forgotten it.
-      core_.restorer->give_up_held(channel);
+      core_.undeliverable->give_up_held(channel);
       break;
     case method::exchange_declare:
     case method::exchange_delete:
@@ -230,7 +232,7 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
   } else {
     core_.broker->outbox().append(frame.raw);
   }
-  if (number == method::tx_rollback) core_.restorer->settle_again(channel);
+  if (number == method::tx_rollback) core_.own_settles->say_again(channel);
 }
 
 // The client's tx.commit or tx.rollback goes up. The broker takes what follows in order, so the next

@@ -5,8 +5,8 @@
 //   greeting ─► connecting ─► handshake ─► running ─► ending ─► (thread ends)
 //
 // Every event of the loop (bytes read, posted work, time) is followed by one turn: all whole frames are
-// handled, each leg is flushed once, and what may be read next is decided. Everything a session owns is touched by its
-// thread alone.
+// handled, each leg is flushed once, and what may be read next is decided. Everything a session owns is
+// touched by its thread alone.
 #pragma once
 
 #include <uv.h>
@@ -18,6 +18,7 @@
 
 #include "daemon/broker/connector.h"
 #include "daemon/door/amqp/handshake.h"
+#include "daemon/door/amqp/heartbeat.h"
 #include "daemon/door/amqp/session_core.h"
 #include "daemon/door/listener.h"
 
@@ -61,7 +62,6 @@ class Session : public LinkOwner {
   void run();
   void leg_ended(Link& link, const std::string& reason);
   void greet();
-  void connect();
   void connected(Result<Connected> result);
   void turn();
   bool is_full() const;  // a leg's outbox holds so much that the other leg is not read
@@ -70,19 +70,22 @@ class Session : public LinkOwner {
   bool client_may_advance() const;
   bool broker_may_advance() const;
   bool on_client_frame(const proto::Frame& frame);
-  bool on_client_channel_frame(Channel& channel, const proto::Frame& frame);
   void on_client_connection_frame(const proto::Frame& frame);
   bool on_broker_frame(const proto::Frame& frame);
   void on_broker_connection_frame(const proto::Frame& frame);
   void handshake_done();
+  void end_unserved(std::string reason);
   void replay();
 
   void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method);
+  void client_vanished();
   void broker_ended(const std::string& reason);
+  void await_client_close_ok();
   void end_client_leg();
   void end_broker_leg();
   void close_broker_leg();
   void wait_for_client_end();
+  void note_broker_turn();
   void decide_reading();
   void yield_to_broker();
   bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
@@ -92,6 +95,8 @@ class Session : public LinkOwner {
   void check_ends();
   void finish();
   void tick();
+  void beat(uint64_t now_ms);
+  void set_deadline(uint64_t& deadline_ms, uint64_t after_ms);
   void schedule_tick(uint64_t after_ms);
 
   Shared& shared_;
@@ -122,8 +127,7 @@ class Session : public LinkOwner {
   // client's publishes.
   uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0;
   uint64_t next_tick_ms_ = 0;
-  uint64_t client_heard_ms_ = 0,
-           broker_heard_ms_ = 0;  // reading resumed: the peer's silence counts from here
+  Heartbeat client_heartbeat_, broker_heartbeat_;
   std::thread thread_;
 };
 

@@ -4,12 +4,19 @@
 #include <sys/random.h>
 
 #include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/body_stream.h"
+#include "daemon/door/amqp/deliverer.h"
 #include "daemon/door/amqp/downward.h"
+#include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/hops.h"
+#include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/outcomes.h"
+#include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/parks.h"
 #include "daemon/door/amqp/publisher.h"
 #include "daemon/door/amqp/releaser.h"
-#include "daemon/door/amqp/restorer.h"
+#include "daemon/door/amqp/undeliverable.h"
+#include "daemon/door/amqp/upward.h"
 
 namespace bellhop {
 
@@ -29,8 +36,15 @@ SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
     : shared(all), config(*all.config), loop(session_loop), session_id(id), uuids(random_seed()) {
   publisher = std::make_unique<Publisher>(*this);
   releaser = std::make_unique<Releaser>(*this);
+  upward = std::make_unique<Upward>(*this);
   downward = std::make_unique<Downward>(*this);
-  restorer = std::make_unique<Restorer>(*this);
+  deliverer = std::make_unique<Deliverer>(*this);
+  outcomes = std::make_unique<Outcomes>(*this);
+  lanes = std::make_unique<Lanes>(*this);
+  fetcher = std::make_unique<Fetcher>(*this);
+  body_stream = std::make_unique<BodyStream>(*this);
+  undeliverable = std::make_unique<Undeliverable>(*this);
+  own_settles = std::make_unique<OwnSettles>(*this);
   hops = std::make_unique<Hops>(*this);
   parks = std::make_unique<Parks>(*this);
 }
@@ -52,6 +66,13 @@ Channel& SessionCore::open_channel(uint16_t id) {
   return *channels_[id];
 }
 
+void SessionCore::abandon(Channel& channel) {
+  publisher->abandon(channel);
+  lanes->abandon(channel);
+  deliverer->abandon(channel);
+  channel.tags.clear();
+}
+
 void SessionCore::forget_channel(uint16_t id) {
   Channel* ended = channel(id);
   if (ended == nullptr) return;
@@ -59,8 +80,7 @@ void SessionCore::forget_channel(uint16_t id) {
   for (Link* link : {client.get(), broker.get()}) {
     if (link != nullptr) link->outbox().own();
   }
-  publisher->abandon(*ended);
-  restorer->abandon(*ended);
+  abandon(*ended);
   give_back(nullptr, ended->backlog_bytes);
   channels_[id].reset();
   open_channels_--;
@@ -78,11 +98,10 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
     return;
   }
   spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
-  restorer->give_up_held(channel);
+  undeliverable->give_up_held(channel);
   channel.state = Channel::State::local_closing;
   const bool crossed = channel.close_waits();
-  publisher->abandon(channel);
-  restorer->abandon(channel);
+  abandon(channel);
   proto::Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
   proto::put_close(writer->own(), proto::method::channel_close, channel.id, close);
   if (crossed) proto::put_empty_method(writer->own(), proto::method::channel_close_ok, channel.id);

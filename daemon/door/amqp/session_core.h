@@ -1,5 +1,5 @@
 // SessionCore: what the parts of one session share: its links, its channels, its limits, and the ways to end
-// a channel or the connection. The parts (publisher, releaser, downward, restorer, hops) each have a
+// a channel or the connection. The parts (publisher, releaser, downward, lanes, hops and so on) each have a
 // reference to it and reach each other through it. One thread: the session's own.
 #pragma once
 
@@ -24,8 +24,15 @@ namespace bellhop {
 
 class Publisher;
 class Releaser;
+class Upward;
 class Downward;
-class Restorer;
+class Deliverer;
+class Outcomes;
+class Lanes;
+class Fetcher;
+class BodyStream;
+class Undeliverable;
+class OwnSettles;
 class Hops;
 class Parks;
 class PrivateChannel;
@@ -67,8 +74,15 @@ class SessionCore {
 
   std::unique_ptr<Publisher> publisher;
   std::unique_ptr<Releaser> releaser;
+  std::unique_ptr<Upward> upward;
   std::unique_ptr<Downward> downward;
-  std::unique_ptr<Restorer> restorer;
+  std::unique_ptr<Deliverer> deliverer;
+  std::unique_ptr<Outcomes> outcomes;
+  std::unique_ptr<Lanes> lanes;
+  std::unique_ptr<Fetcher> fetcher;
+  std::unique_ptr<BodyStream> body_stream;
+  std::unique_ptr<Undeliverable> undeliverable;
+  std::unique_ptr<OwnSettles> own_settles;
   std::unique_ptr<Hops> hops;
   std::unique_ptr<Parks> parks;
   std::unique_ptr<PrivateChannel> private_channel;
@@ -83,7 +97,11 @@ class SessionCore {
   Channel* channel(uint16_t id) const { return id < channels_.size() ? channels_[id].get() : nullptr; }
   // The channel of that life, null once it ended.
   Channel* channel(uint16_t id, uint64_t generation) const;
+  Channel* channel_of(const Delivery& delivery) const {
+    return channel(delivery.channel, delivery.generation);
+  }
   Channel& open_channel(uint16_t id);
+  void abandon(Channel& channel);    // aborts what it has under way, and drops what it holds
   void forget_channel(uint16_t id);  // aborts what it had under way
   const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
   size_t open_channels() const { return open_channels_; }

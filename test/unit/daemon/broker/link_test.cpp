@@ -105,23 +105,23 @@ TEST_CASE("consumed bytes stay in place until the next read, so they can be borr
 
 TEST_CASE("the buffer grows to the frame that is expected, and only for it", "[link]") {
   Rig rig;
-  constexpr size_t kFrame = 300'000;
+  constexpr size_t frame_bytes = 300'000;
   rig.owner.when_bytes = [](Link& link) {
-    if (link.unread().size() < kFrame) {
-      link.expect(kFrame);
+    if (link.unread().size() < frame_bytes) {
+      link.expect(frame_bytes);
     } else {
-      link.consume(kFrame);
+      link.consume(frame_bytes);
     }
   };
-  const std::string frame(kFrame, 'f');
+  const std::string frame(frame_bytes, 'f');
   for (int round = 0; round < 3; ++round) {
     size_t sent = 0;
     REQUIRE(rig.loop.run_until([&] {
-      if (sent < kFrame) {
-        const ssize_t part = ::send(rig.pair.b, frame.data() + sent, kFrame - sent, MSG_NOSIGNAL);
+      if (sent < frame_bytes) {
+        const ssize_t part = ::send(rig.pair.b, frame.data() + sent, frame_bytes - sent, MSG_NOSIGNAL);
         if (part > 0) sent += static_cast<size_t>(part);
       }
-      return sent == kFrame && rig.link->unread().empty();
+      return sent == frame_bytes && rig.link->unread().empty();
     }));
   }
   // Small reads make it small again; an idle link can give up all of it.
@@ -143,7 +143,7 @@ TEST_CASE("a buffer that is full and not consumed stops reading until something 
   std::string text;
   for (size_t i = 0; i < 100'000; ++i) text += static_cast<char>('a' + i % 26);
   rig.peer_sends(std::string_view(text));
-  REQUIRE(rig.loop.run_until([&] { return rig.link->unread().size() == Link::kReadBytes; }));
+  REQUIRE(rig.loop.run_until([&] { return rig.link->unread().size() == Link::read_bytes; }));
   const int reads = rig.owner.reads;
   rig.loop.run_ready();
   REQUIRE(rig.owner.reads == reads);

@@ -15,13 +15,13 @@ TEST_CASE("a mailbox runs what other threads post, each thread's in its order", 
   REQUIRE(opened.ok());
   const std::shared_ptr<Mailbox> mailbox = opened.value();
 
-  constexpr int kThreads = 4, kEach = 2000;
-  std::vector<std::vector<int>> seen(kThreads);
+  constexpr int thread_count = 4, posts_of_each = 2000;
+  std::vector<std::vector<int>> seen(thread_count);
   int ran = 0;
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
+  for (int thread = 0; thread < thread_count; ++thread) {
     threads.emplace_back([&mailbox, &seen, &ran, thread] {
-      for (int i = 0; i < kEach; ++i) {
+      for (int i = 0; i < posts_of_each; ++i) {
         mailbox->post([&seen, &ran, thread, i] {
           seen[static_cast<size_t>(thread)].push_back(i);
           ++ran;
@@ -29,7 +29,7 @@ TEST_CASE("a mailbox runs what other threads post, each thread's in its order", 
       }
     });
   }
-  REQUIRE(loop.run_until([&ran] { return ran == kThreads * kEach; }));
+  REQUIRE(loop.run_until([&ran] { return ran == thread_count * posts_of_each; }));
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<int>& each : seen) REQUIRE(std::is_sorted(each.begin(), each.end()));
   mailbox->close();

@@ -1,0 +1,361 @@
+#include "daemon/door/amqp/deliverer.h"
+
+#include <algorithm>
+
+#include "daemon/door/amqp/fetcher.h"
+#include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/outcomes.h"
+#include "daemon/door/amqp/own_settles.h"
+#include "proto/claim_frame.h"
+
+namespace bellhop {
+
+using namespace proto;
+
+namespace {
+
+// The basic.return that is arriving, of the publish as the client sent it.
+void put_original_return(Buffer& out, const Channel& channel) {
+  const Sent& sent = *channel.out.match;
+  auto returned = decode_return(channel.out.method.payload());
+  put_return(out, channel.id,
+             {returned.value().reply_code, returned.value().reply_text, sent.exchange, sent.routing_key});
+}
+
+}  // namespace
+
+bool Deliverer::begin(Channel& channel, DeliveryKind kind, const Frame& frame) {
+  DeliveryAssembly& out = channel.out;
+  out.stage = DeliveryAssembly::Stage::header;
+  out.kind = kind;
+  out.method.borrow(frame.raw);
+  out.received_bytes = 0;
+  out.no_ack = out.settle_when_handed = out.tagged = out.stale = false;
+  out.client_tag = 0;
+  out.match.reset();
+  out.start.clear();
+  held_.push_back(channel.id);
+  if (kind == DeliveryKind::deliver) {
+    auto deliver = decode_deliver(frame.payload);
+    if (!deliver) return false;
+    out.tag = deliver.value().delivery_tag;
+    remember_pipeline(channel, deliver.value().exchange);
+    if (channel.no_ack_consumers != 0) {
+      auto found = channel.consumers.find(std::string(deliver.value().consumer_tag));
+      out.no_ack = found != channel.consumers.end() && found->second.no_ack;
+    }
+    out.stale = channel.recovers_awaited != 0 && !out.no_ack;
+  } else if (kind == DeliveryKind::get_ok) {
+    auto got = decode_get_ok(frame.payload);
+    if (!got) return false;
+    out.tag = got.value().delivery_tag;
+    remember_pipeline(channel, got.value().exchange);
+    bool no_ack = !channel.gets_awaited.empty() && channel.gets_awaited.front().no_ack;
+    out.no_ack = no_ack && channel.tx;
+    out.settle_when_handed = no_ack && !channel.tx;
+    if (channel.recovers_awaited != 0) {
+      // Its tag is dead already, but the client waits for an answer.
+      out.no_ack = true;
+      out.settle_when_handed = false;
+    }
+  } else {
+    out.tag = 0;
+    out.no_ack = true;
+  }
+  return true;
+}
+
+// A hop may name its input by tag only; which pipeline that belongs to is then its delivery's exchange.
+void Deliverer::remember_pipeline(Channel& channel, std::string_view exchange) {
+  if (core_.config.pipelines.empty()) return;
+  const config::Pipeline* pipeline = core_.shared.routing->pipeline(exchange);
+  if (pipeline == nullptr) return;
+  auto& known = channel.input_pipeline;
+  if (known.size() > 1024 && known.size() > 2 * channel.tags.client_unsettled()) {
+    std::erase_if(known, [&](const auto& entry) {
+      return channel.tags.owner(entry.first) == TagWindow::Owner::settled;
+    });
+  }
+  known[channel.out.tag] = pipeline;
+}
+
+bool Deliverer::on_header(Channel& channel, const Frame& frame) {
+  DeliveryAssembly& out = channel.out;
+  if (out.stage != DeliveryAssembly::Stage::header || frame.payload.size() < 14) return false;
+  out.header.borrow(frame.raw);
+  out.body_bytes = load_u64(frame.payload.data() + 4);
+  if (core_.draining && out.kind == DeliveryKind::deliver && !out.no_ack) {
+    // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no
+    // `multiple` covers it.
+    channel.tags.add(out.tag, TagWindow::Owner::bellhop);
+    drop(channel);
+    return true;
+  }
+  if (out.stale) {
+    // Sent before the broker took the recover: it is in its queue again, and comes with a tag that counts.
+    drop(channel);
+    return true;
+  }
+  if (out.kind == DeliveryKind::returned) out.match = core_.outcomes->match_return(channel);
+  if (out.body_bytes < claim_prefix_bytes) {
+    begin_plain(channel, 0);
+  } else {
+    out.stage = DeliveryAssembly::Stage::start;
+  }
+  return true;
+}
+
+void Deliverer::drop(Channel& channel) {
+  DeliveryAssembly& out = channel.out;
+  out.stage = out.body_bytes == 0 ? DeliveryAssembly::Stage::idle : DeliveryAssembly::Stage::dropping;
+  std::erase(held_, channel.id);
+}
+
+bool Deliverer::on_body(Channel& channel, const Frame& frame) {
+  using Stage = DeliveryAssembly::Stage;
+  DeliveryAssembly& out = channel.out;
+  if (out.stage == Stage::idle || out.stage == Stage::header) return false;
+  if (frame.payload.size() > out.body_bytes - out.received_bytes) return false;
+  out.received_bytes += frame.payload.size();
+  bool whole = out.received_bytes == out.body_bytes;
+  switch (out.stage) {
+    case Stage::dropping:
+      if (whole) out.stage = Stage::idle;
+      return true;
+    case Stage::collecting:
+      put(out.start, frame.payload);
+      core_.take(&channel, frame.payload.size());
+      if (whole) finish_check(channel);
+      return true;
+    case Stage::relaying:
+      relay_body(channel, frame);
+      if (whole) finish_plain(channel);
+      return true;
+    default:
+      start_body(channel, frame, whole);
+      return true;
+  }
+}
+
+// The first body bytes tell the framing.
+void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
+  DeliveryAssembly& out = channel.out;
+  if (out.start.size() + frame.payload.size() < claim_prefix_bytes) {
+    // RabbitMQ fills its frames; another broker may not.
+    put(out.start, frame.payload);
+    return;
+  }
+  uint8_t first[claim_prefix_bytes];
+  size_t have = std::min(out.start.size(), claim_prefix_bytes);
+  std::copy_n(out.start.begin(), have, first);
+  std::copy_n(frame.payload.begin(), claim_prefix_bytes - have, first + have);
+  Framing framing = framing_of(first);
+  if (out.match != nullptr) {
+    if (out.match->transaction.claim()) {
+      framing = Framing::check;
+    } else {
+      framing = out.match->framed ? Framing::inlined : Framing::raw;
+    }
+  }
+  if (framing == Framing::check) {
+    out.stage = DeliveryAssembly::Stage::collecting;
+    core_.collecting++;
+    core_.take(&channel, out.start.size() + frame.payload.size());
+    put(out.start, frame.payload);
+    if (whole) finish_check(channel);
+    return;
+  }
+  Buffer earlier = std::move(out.start);
+  out.start = {};
+  begin_plain(channel, framing == Framing::inlined ? claim_prefix_bytes : 0);
+  if (!earlier.empty()) {
+    Buffer made;
+    put_frame(made, frame_body, channel.id, earlier);
+    relay_body(channel, {frame_body, channel.id, Bytes(made).subspan(frame_head_bytes, earlier.size()), {}});
+  }
+  relay_body(channel, frame);
+  if (whole) finish_plain(channel);
+}
+
+// Writes method and content header as the client is to see them, to the client or into the channel's lane
+// behind what is held.
+void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
+  DeliveryAssembly& out = channel.out;
+  Lane& lane = channel.lane(out.kind);
+  std::erase(held_, channel.id);
+  out.strip_bytes = strip_bytes;
+  out.stage = DeliveryAssembly::Stage::relaying;
+  out.queued = !lane.empty() || core_.writer->is_busy();
+  if (out.queued) {
+    auto delivery = new_delivery(channel);
+    delivery->open = true;
+    delivery->unframed = strip_bytes != 0;
+    if (out.match != nullptr && out.match->client_tag != 0) {
+      out.client_tag = delivery->client_tag = out.match->client_tag;
+      channel.confirms.hold(delivery->client_tag);
+    }
+    core_.lanes->push(channel, lane, std::move(delivery));
+  } else {
+    core_.writer->begin_content();
+  }
+  Buffer* to = out.queued ? &lane.back()->frames : &core_.writer->content();
+  size_t before = to->size();
+  if (out.match != nullptr) {
+    put_original_return(*to, channel);
+    put_frame(*to, frame_header, channel.id, out.match->header);
+  } else {
+    auto header =
+        strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
+    if (out.queued) {
+      put(*to, out.method.view());
+    } else {
+      core_.writer->relay(out.method.view());
+    }
+    if (header) {
+      HeaderEdits edits;
+      edits.body_bytes = out.body_bytes - strip_bytes;
+      put_content_header(out.queued ? *to : core_.writer->content(), channel.id, header.value(), edits,
+                         core_.frame_bytes_max);
+    } else if (out.queued) {
+      put(*to, out.header.view());
+    } else {
+      core_.writer->relay(out.header.view());
+    }
+  }
+  if (out.queued) core_.take(&channel, to->size() - before);
+  if (out.body_bytes == 0) finish_plain(channel);
+}
+
+void Deliverer::relay_body(Channel& channel, const Frame& frame) {
+  DeliveryAssembly& out = channel.out;
+  size_t skip = std::min(out.strip_bytes, frame.payload.size());
+  out.strip_bytes -= skip;
+  if (skip == frame.payload.size() && skip != 0) return;
+  if (out.queued) {
+    Buffer& frames = channel.lane(out.kind).back()->frames;
+    size_t before = frames.size();
+    put_frame(frames, frame_body, channel.id, frame.payload.subspan(skip));
+    core_.take(&channel, frames.size() - before);
+  } else if (skip != 0 || frame.raw.empty()) {
+    put_frame(core_.writer->content(), frame_body, channel.id, frame.payload.subspan(skip));
+  } else {
+    core_.writer->relay(frame.raw);
+  }
+}
+
+void Deliverer::finish_plain(Channel& channel) {
+  DeliveryAssembly& out = channel.out;
+  out.stage = DeliveryAssembly::Stage::idle;
+  if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) channel.gets_awaited.pop_front();
+  if (out.queued) {
+    channel.lane(out.kind).back()->open = false;
+    core_.lanes->pump(channel);
+    return;
+  }
+  if (out.kind != DeliveryKind::returned && !out.no_ack && !out.tagged) {
+    channel.tags.add(out.tag, TagWindow::Owner::bellhop);
+  }
+  core_.writer->end_content();
+  handed(channel, out.kind, out.tag, out.no_ack, out.settle_when_handed, out.client_tag);
+}
+
+// A whole check came: it goes to the fetcher, behind what its lane holds.
+void Deliverer::finish_check(Channel& channel) {
+  DeliveryAssembly& out = channel.out;
+  out.stage = DeliveryAssembly::Stage::idle;
+  std::erase(held_, channel.id);
+  core_.collecting--;
+  auto delivery = new_delivery(channel);
+  delivery->body = std::move(out.start);
+  core_.give_back(&channel, delivery->body.size());  // its lane counts it
+  out.start = {};
+  Bytes method_payload = out.method.payload();
+  if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) {
+    delivery->queue = channel.gets_awaited.front().queue;
+    channel.gets_awaited.pop_front();
+  }
+  delivery->key = as_text(Bytes(delivery->body).subspan(claim_prefix_bytes));
+  delivery->method.assign(method_payload.begin(), method_payload.end());
+  Bytes header_payload = out.header.payload();
+  delivery->header.assign(header_payload.begin(), header_payload.end());
+  if (out.match != nullptr) {
+    Buffer rewritten;
+    put_original_return(rewritten, channel);
+    delivery->method.assign(rewritten.begin() + frame_head_bytes, rewritten.end() - 1);
+    delivery->header = std::move(out.match->header);
+    const Claim& claim = *out.match->transaction.claim();
+    delivery->named_store = claim.store;
+    delivery->expected = {claim.size_bytes, claim.xxh128};
+    delivery->transaction = std::move(out.match->transaction);
+    delivery->transaction.came_back();
+    delivery->client_tag = out.match->client_tag;
+    if (delivery->client_tag != 0) channel.confirms.hold(delivery->client_tag);
+    out.match.reset();
+  }
+  core_.fetcher->accept(channel, channel.lane(out.kind), std::move(delivery));
+}
+
+// What is arriving, as an entry for its lane. Its tag is bellhop's until the client is handed it.
+std::shared_ptr<Delivery> Deliverer::new_delivery(Channel& channel) {
+  DeliveryAssembly& out = channel.out;
+  auto delivery = std::make_shared<Delivery>();
+  delivery->channel = channel.id;
+  delivery->generation = channel.generation;
+  delivery->kind = out.kind;
+  delivery->tag = out.tag;
+  delivery->no_ack = out.no_ack;
+  delivery->settle_when_handed = out.settle_when_handed;
+  if (out.kind == DeliveryKind::deliver) {
+    delivery->consumer_tag = decode_deliver(out.method.payload()).value().consumer_tag;
+    delivery->queue = queue_of(channel, delivery->consumer_tag);
+  }
+  if (out.kind != DeliveryKind::returned && !out.no_ack) {
+    channel.tags.add(out.tag, TagWindow::Owner::bellhop);
+    out.tagged = true;
+  }
+  return delivery;
+}
+
+void Deliverer::handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no_ack,
+                       bool settle_when_handed, uint64_t client_tag) {
+  if (client_tag != 0) {
+    core_.outcomes->release(channel, client_tag);
+  }
+  if (kind == DeliveryKind::returned || no_ack) return;
+  if (settle_when_handed) {
+    core_.own_settles->settle(channel, tag);
+  } else {
+    channel.tags.give(tag, TagWindow::Owner::client);
+  }
+}
+
+std::string Deliverer::queue_of(Channel& channel, std::string_view consumer_tag) const {
+  auto found = channel.consumers.find(std::string(consumer_tag));
+  return found == channel.consumers.end() ? std::string() : found->second.queue;
+}
+
+void Deliverer::detach_held() {
+  for (uint16_t id : held_) {
+    Channel* channel = core_.channel(id);
+    if (channel == nullptr) continue;
+    channel->out.method.detach();
+    using Stage = DeliveryAssembly::Stage;
+    if (channel->out.stage == Stage::start || channel->out.stage == Stage::collecting)
+      channel->out.header.detach();
+  }
+}
+
+void Deliverer::abandon(Channel& channel) {
+  DeliveryAssembly& out = channel.out;
+  using Stage = DeliveryAssembly::Stage;
+  if (out.stage == Stage::collecting) {
+    core_.give_back(&channel, out.start.size());
+    core_.collecting--;
+  }
+  if (!out.is_half_out() && out.stage != Stage::idle) {
+    out.stage = Stage::dropping;
+    out.start.clear();
+  }
+}
+
+}  // namespace bellhop

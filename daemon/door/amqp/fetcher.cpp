@@ -1,0 +1,197 @@
+#include "daemon/door/amqp/fetcher.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/undeliverable.h"
+#include "daemon/pipeline/stamp.h"
+#include "proto/claim_frame.h"
+#include "proto/table.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
+
+// bellhop's own headers count only if their key is the body's: consumers copy headers onto other messages.
+void read_claim_headers(Delivery& delivery) {
+  auto header = proto::decode_content_header(delivery.header);
+  if (!header) return;
+  std::string_view key, store, xxh128;
+  std::optional<int64_t> size;
+  proto::TableCursor cursor(header.value().header_fields());
+  while (auto field = cursor.next()) {
+    if (field->name == claim_key_header) key = proto::field_string(*field).value_or(std::string_view{});
+    if (field->name == claim_store_header) store = proto::field_string(*field).value_or(std::string_view{});
+    if (field->name == claim_size_header) size = proto::field_integer(*field);
+    if (field->name == claim_xxh128_header) xxh128 = proto::field_string(*field).value_or(std::string_view{});
+  }
+  if (key != delivery.key) return;
+  delivery.strip_claim_headers = true;
+  delivery.named_store = store;
+  if (size && *size >= 0) delivery.expected.size_bytes = static_cast<uint64_t>(*size);
+  if (!xxh128.empty()) delivery.expected.xxh128 = std::string(xxh128);
+}
+
+}  // namespace
+
+Fetcher::Fetcher(SessionCore& core)
+    : core_(core), jitter_(static_cast<uint32_t>(core.session_id * 2654435761U + 1)) {}
+
+void Fetcher::accept(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery) {
+  core_.lanes->push(channel, lane, delivery);
+  if (!proto::is_redeemable_key(delivery->key)) {
+    core_.undeliverable->fail(delivery, proto::bad_key_reason(delivery->key));
+    core_.lanes->pump(channel);
+    return;
+  }
+  if (delivery->kind != DeliveryKind::returned) read_claim_headers(*delivery);
+  start(delivery);
+}
+
+void Fetcher::start(const std::shared_ptr<Delivery>& delivery) {
+  Channel* channel = core_.channel_of(*delivery);
+  if (channel == nullptr) return;
+  // The front of a lane never waits for a place: those behind it may hold them all.
+  const Lane& lane = channel->lane(delivery->kind);
+  bool is_front = !lane.empty() && lane.front() == delivery;
+  if (!is_front && core_.transfers >= core_.config.limits.transfers_per_session) {
+    delivery->state = Delivery::State::queued;
+    queued_.push_back(delivery);
+    return;
+  }
+  delivery->holds_slot = true;
+  core_.transfers++;
+  delivery->next_store = 0;
+  delivery->unavailable.clear();
+  delivery->reason.clear();
+  delivery->state = Delivery::State::fetching;
+  ask(delivery);
+}
+
+std::vector<ClaimStore*> Fetcher::order_of_stores(const Delivery& delivery) const {
+  std::vector<ClaimStore*> order;
+  auto add = [&](ClaimStore* store) {
+    if (store != nullptr && std::find(order.begin(), order.end(), store) == order.end())
+      order.push_back(store);
+  };
+  const Stores& stores = *core_.shared.stores;
+  if (!delivery.named_store.empty()) add(stores.find(delivery.named_store));
+  add(stores.fallback());
+  for (const auto& store : stores.all()) add(store.get());
+  return order;
+}
+
+void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
+  std::vector<ClaimStore*> order = order_of_stores(*delivery);
+  if (order.empty()) {
+    hold(delivery, "claim " + delivery->key + ": no store is configured");
+    return;
+  }
+  if (delivery->next_store == order.size()) {
+    // Missing needs all stores available and all saying no.
+    if (!delivery->unavailable.empty()) {
+      hold(delivery, delivery->unavailable);
+    } else {
+      core_.undeliverable->fail(delivery, delivery->reason);
+    }
+    return;
+  }
+  order[delivery->next_store]->fetch(delivery->key, delivery->expected, core_.mailbox,
+                                     [this, weak = std::weak_ptr(delivery)](FetchResult result) {
+                                       auto alive = weak.lock();
+                                       if (alive != nullptr) fetched(alive, std::move(result));
+                                     });
+}
+
+void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult result) {
+  Channel* channel = core_.channel_of(*delivery);
+  if (channel == nullptr || delivery->state != Delivery::State::fetching) return;
+  if (result.object != nullptr) {
+    delivery->object = std::move(result.object);
+    delivery->state = Delivery::State::ready;
+    core_.lanes->pump(*channel);
+    return;
+  }
+  switch (result.failure.kind) {
+    case FetchFailure::Kind::corrupt:
+      core_.undeliverable->fail(delivery, result.failure.reason);
+      return;
+    case FetchFailure::Kind::missing:
+      delivery->reason = result.failure.reason;
+      break;
+    case FetchFailure::Kind::unavailable:
+      delivery->unavailable = result.failure.reason;
+      break;
+  }
+  delivery->next_store++;
+  ask(delivery);
+}
+
+void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string& why) {
+  uint64_t now = core_.now_ms();
+  if (delivery->give_up_at_ms == 0) {
+    delivery->give_up_at_ms = now + core_.config.hold_max_ms;
+    spdlog::warn("session={} channel={} delivery held reason=\"{}\"", core_.session_id, delivery->channel,
+                 why);
+  }
+  free_slot(*delivery);
+  delivery->state = Delivery::State::waiting;
+  delivery->unavailable = why;
+  delivery->backoff_ms = std::min(std::max(delivery->backoff_ms * 2, backoff_first_ms), backoff_max_ms);
+  delivery->retry_at_ms = now + delivery->backoff_ms / 2 + jitter_() % (delivery->backoff_ms / 2 + 1);
+  waiting_.push_back(delivery);
+  core_.on_tick_wanted(delivery->retry_at_ms - now);
+  if (Channel* channel = core_.channel_of(*delivery)) core_.lanes->release_notices(*channel);
+}
+
+std::optional<uint64_t> Fetcher::tick() {
+  uint64_t now = core_.now_ms();
+  std::optional<uint64_t> next;
+  std::deque<std::weak_ptr<Delivery>> due;
+  due.swap(waiting_);
+  for (auto& weak : due) {
+    auto delivery = weak.lock();
+    if (delivery == nullptr || delivery->state != Delivery::State::waiting) continue;
+    Channel* channel = core_.channel_of(*delivery);
+    if (channel == nullptr) continue;
+    if (now >= delivery->give_up_at_ms) {
+      // Never a requeue: a quorum queue drops or dead-letters after its delivery limit. The broker has it
+      // back when the channel ends.
+      core_.close_channel(*channel, 541,
+                          "INTERNAL_ERROR - consume.hold_max is over: " + delivery->unavailable);
+      if (channel->state == Channel::State::open) {
+        waiting_.push_back(weak);  // a publish is half out: the close comes at its end
+        next = 100;
+      }
+      continue;
+    }
+    if (now >= delivery->retry_at_ms) {
+      if (delivery->permanent) {
+        core_.undeliverable->park(delivery);
+      } else {
+        start(delivery);
+      }
+      continue;
+    }
+    waiting_.push_back(weak);
+    next = std::min(next.value_or(UINT64_MAX), delivery->retry_at_ms - now);
+  }
+  return next;
+}
+
+void Fetcher::free_slot(Delivery& delivery) {
+  if (!delivery.holds_slot) return;
+  delivery.holds_slot = false;
+  core_.transfers--;
+  while (!queued_.empty() && core_.transfers < core_.config.limits.transfers_per_session) {
+    auto next = queued_.front().lock();
+    queued_.pop_front();
+    if (next != nullptr && next->state == Delivery::State::queued) start(next);
+  }
+}
+
+}  // namespace bellhop

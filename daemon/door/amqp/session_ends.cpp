@@ -1,0 +1,244 @@
+// The ways a session ends. Each leg ends for itself (Session::Leg); what was taken from the client still goes
+// up. Every end passes check_ends(), and the last one finish().
+//
+//   the client closes ──► what it sent is settled ──► the broker is told, its close-ok goes down
+//   the client is gone ─► the same, for linger_ms at most
+//   the broker is gone, bellhop's own decision, drain ─► connection.close goes down, its close-ok is awaited
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/body_stream.h"
+#include "daemon/door/amqp/deliverer.h"
+#include "daemon/door/amqp/publisher.h"
+#include "daemon/door/amqp/releaser.h"
+#include "daemon/door/amqp/session.h"
+#include "daemon/door/amqp/undeliverable.h"
+
+namespace bellhop {
+
+using namespace proto;
+
+namespace {
+
+constexpr uint64_t close_wait_ms = 5000;     // for a close-ok
+constexpr uint64_t linger_ms = 5000;         // for a gone client's complete publishes
+constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose writes we shut
+
+}  // namespace
+
+void Session::leg_ended(Link& link, const std::string& reason) {
+  if (&link == core_->client.get()) {
+    if (end_reason_.empty()) end_reason_ = "client: " + reason;
+    if (client_leg_ != Leg::open || stage_ < Stage::running) {
+      end_client_leg();
+    } else {
+      client_vanished();
+    }
+    return;
+  }
+  broker_ended(reason);
+}
+
+// The client's socket is dead. What it sent whole still goes up.
+void Session::client_vanished() {
+  core_->client_gone = true;
+  set_deadline(linger_deadline_ms_, linger_ms);
+}
+
+// A connection.close went down.
+void Session::await_client_close_ok() {
+  client_leg_ = Leg::close_sent;
+  set_deadline(client_deadline_ms_, close_wait_ms);
+}
+
+void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t method) {
+  if (stage_ == Stage::ending || finished_) return;
+  stage_ = Stage::ending;
+  core_->ending = true;
+  end_reason_ = text;
+  if (broker_leg_ == Leg::open) {
+    // What no_ack consumers were not handed is parked before the broker is told that this is the end.
+    for (const auto& channel : core_->channels()) {
+      if (channel != nullptr) core_->undeliverable->give_up_held(*channel);
+    }
+    set_deadline(linger_deadline_ms_, linger_ms);
+  }
+  spdlog::warn("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
+  if (client_leg_ == Leg::open && !core_->client_gone) {
+    Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
+    put_close(core_->client->outbox().tail(), method::connection_close, 0, close);
+    await_client_close_ok();
+  } else if (core_->client_gone) {
+    end_client_leg();
+  }
+}
+
+void Session::broker_ended(const std::string& reason) {
+  bool expected = broker_leg_ == Leg::close_sent || stage_ == Stage::ending;
+  bool handshaking = stage_ == Stage::handshake;
+  end_broker_leg();
+  if (expected) {
+    if (close_relayed_ && client_leg_ == Leg::open) {
+      // The broker took the client's close and just went: the client gets its answer all the same.
+      put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
+      wait_for_client_end();
+    }
+    return;
+  }
+  if (handshaking) {
+    // As the broker itself does towards a client without authentication_failure_close.
+    end_unserved("the broker ended the connection during the handshake: " + reason);
+    spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+    return;
+  }
+  close_by_bellhop(320, "CONNECTION_FORCED - the broker connection was lost: " + reason, 0);
+}
+
+void Session::wait_for_client_end() {
+  if (client_leg_ == Leg::closed) return;
+  client_leg_ = Leg::half;
+  core_->client->shut_down_writes();
+  set_deadline(client_deadline_ms_, peer_end_wait_ms);
+}
+
+void Session::end_client_leg() {
+  if (client_leg_ == Leg::closed) return;
+  client_leg_ = Leg::closed;
+  client_deadline_ms_ = 0;
+  // What was borrowed from this link's buffer goes before the buffer does.
+  if (core_->broker != nullptr && broker_leg_ != Leg::closed) core_->broker->outbox().own();
+  core_->publisher->detach_held();
+  if (!core_->client_gone) core_->client->flush();
+  core_->client_gone = true;
+  core_->client->close({});
+}
+
+void Session::end_broker_leg() {
+  if (broker_leg_ == Leg::closed || broker_leg_ == Leg::none) return;
+  broker_leg_ = Leg::closed;
+  broker_deadline_ms_ = 0;
+  core_->client->outbox().own();
+  core_->deliverer->detach_held();
+  core_->broker->close({});
+}
+
+void Session::close_broker_leg() {
+  if (broker_leg_ != Leg::open) return;
+  if (handshake_ == nullptr || !handshake_->is_done()) {
+    end_broker_leg();
+    return;
+  }
+  // An answered close is the proof that the broker has read all that went before.
+  put_close(core_->broker->outbox().tail(), method::connection_close, 0, {200, "Goodbye", 0, 0});
+  core_->broker->flush();
+  broker_leg_ = Leg::close_sent;
+  set_deadline(broker_deadline_ms_, close_wait_ms);
+}
+
+bool Session::is_settled() const {
+  return core_->releaser->is_idle() && core_->replays.empty() && !core_->undeliverable->is_parking() &&
+         (core_->private_channel == nullptr || core_->private_channel->is_idle());
+}
+
+bool Session::is_drained() const {
+  if (!is_settled() || core_->lane_entries != 0) return false;
+  return std::all_of(core_->channels().begin(), core_->channels().end(), [](const auto& channel) {
+    return channel == nullptr ||
+           (channel->confirms.unsettled() == 0 && channel->tags.client_unsettled() == 0 &&
+            !channel->tx_dirty && channel->tx_ends_awaited.empty() &&
+            channel->in.stage == PublishAssembly::Stage::idle);
+  });
+}
+
+// The client is gone, but what it sent is not all handled yet. Not before this turn's flush: it reads.
+bool Session::has_more_of_client() {
+  if (last_frames_done_) return false;
+  Bytes unread = core_->client->unread();
+  return split_frame(unread, core_->frame_bytes_max).status != Split::need_more || core_->client->read_rest();
+}
+
+// Nothing more comes from the client. What it sent whole goes on; what is half sent never will be whole.
+void Session::end_of_client_frames() {
+  auto waits = [](const auto& channel) { return channel != nullptr && !channel->reopened.empty(); };
+  if (!core_->replays.empty() || std::any_of(core_->channels().begin(), core_->channels().end(), waits))
+    return;
+  if (std::exchange(last_frames_done_, true)) return;
+  for (const auto& channel : core_->channels()) {
+    if (channel == nullptr) continue;
+    core_->publisher->drop_incomplete(*channel);
+    core_->undeliverable->give_up_held(*channel);
+  }
+}
+
+// What a turn may have made due: every end of a session passes here.
+void Session::check_ends() {
+  uint64_t now = core_->now_ms();
+  auto due = [&](uint64_t deadline) { return deadline != 0 && now >= deadline; };
+
+  if (stage_ == Stage::running && core_->draining && !core_->client_gone && !client_wants_close_ &&
+      is_drained()) {
+    close_by_bellhop(320, "CONNECTION_FORCED - bellhop is shutting down", 0);
+    core_->client->flush();
+  }
+  if (stage_ <= Stage::running && client_wants_close_ && !close_relayed_ && client_leg_ == Leg::open) {
+    end_of_client_frames();
+    if (is_settled()) {
+      close_relayed_ = true;
+      close_broker_leg();
+      if (broker_leg_ != Leg::close_sent) {
+        // During the handshake: the broker has nothing to say about it.
+        put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
+        wait_for_client_end();
+        stage_ = Stage::ending;
+      }
+    }
+  }
+  if (stage_ == Stage::running && core_->client_gone && client_leg_ != Leg::closed) {
+    if (client_may_advance() && has_more_of_client()) {
+      schedule_tick(0);  // a turn for it
+    } else if (client_may_advance()) {
+      end_of_client_frames();
+      core_->body_stream->cancel();
+      core_->draining = true;
+    }
+    if ((last_frames_done_ && is_settled()) || due(linger_deadline_ms_)) {
+      stage_ = Stage::ending;
+      core_->ending = true;
+      end_client_leg();
+    }
+  }
+  if (due(client_deadline_ms_)) {
+    if (stage_ < Stage::running) {
+      end_reason_ = "limits.handshake_timeout is over";
+      spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+    }
+    end_client_leg();
+  }
+  if (due(broker_deadline_ms_)) end_broker_leg();
+
+  bool parks = broker_leg_ == Leg::open && core_->undeliverable->is_parking() && !due(linger_deadline_ms_);
+  if (stage_ == Stage::ending && core_->ending && !abandoned_ && !parks) {
+    abandoned_ = true;
+    core_->body_stream->cancel();
+    for (size_t id = 0; id < core_->channels().size(); ++id) core_->forget_channel(static_cast<uint16_t>(id));
+    close_broker_leg();
+  }
+  if (client_leg_ == Leg::closed && broker_leg_ == Leg::open && !parks) close_broker_leg();
+  if (client_leg_ == Leg::closed && (broker_leg_ == Leg::closed || broker_leg_ == Leg::none)) finish();
+}
+
+void Session::finish() {
+  if (finished_) return;
+  finished_ = true;
+  spdlog::info("session={} closed peer=\"{}\" reason=\"{}\"", id_, peer_, end_reason_);
+  connector_.reset();
+  if (!core_->client->is_closed()) core_->client->close({});
+  if (core_->broker != nullptr && !core_->broker->is_closed()) core_->broker->close({});
+  core_->mailbox->close();
+  uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+}
+
+}  // namespace bellhop

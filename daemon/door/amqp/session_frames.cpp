@@ -1,0 +1,121 @@
+// A session's frames, from both legs: those of channel 0 are handled here, the others go to the part that
+// they are for.
+#include <spdlog/spdlog.h>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/downward.h"
+#include "daemon/door/amqp/session.h"
+#include "daemon/door/amqp/upward.h"
+
+namespace bellhop {
+
+using namespace proto;
+
+bool Session::on_client_frame(const Frame& frame) {
+  if (frame.channel == 0) {
+    on_client_connection_frame(frame);
+    return true;
+  }
+  if (stage_ == Stage::running) return core_->upward->on_frame(frame);
+  if (stage_ == Stage::handshake)
+    close_by_bellhop(503, "COMMAND_INVALID - a channel's frame before connection.open-ok", 0);
+  return true;
+}
+
+void Session::on_client_connection_frame(const Frame& frame) {
+  if (frame.type == frame_heartbeat) return;
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  if (number == method::connection_close_ok) {
+    if (client_leg_ == Leg::close_sent) end_client_leg();
+    return;
+  }
+  if (number == method::connection_close) {
+    if (client_leg_ == Leg::close_sent) {
+      put_empty_method(core_->writer->content(), method::connection_close_ok, 0);
+    } else {
+      client_wants_close_ = true;
+      end_reason_ = "closed by the client";
+    }
+    return;
+  }
+  if (client_leg_ != Leg::open) return;
+  if (frame.type != frame_method) {
+    close_by_bellhop(505, "UNEXPECTED_FRAME - a content frame on channel 0", 0);
+    return;
+  }
+  if (frame.payload.size() < 4) {
+    close_by_bellhop(501, "FRAME_ERROR - a method frame without a method", 0);
+    return;
+  }
+  if (stage_ == Stage::handshake) {
+    handshake_->on_client(frame);
+    return;
+  }
+  if (number == method::connection_update_secret) {
+    if (core_->config.broker.has_credentials()) {
+      // The client's secret is not what bellhop logged in with.
+      put_empty_method(core_->writer->own(), method::connection_update_secret_ok, 0);
+    } else {
+      core_->broker->outbox().borrow(frame.raw);
+    }
+    return;
+  }
+  close_by_bellhop(503,
+                   "COMMAND_INVALID - method " + std::to_string(number >> 16) + "." +
+                       std::to_string(number & 0xFFFF) + " does not belong on channel 0",
+                   number);
+}
+
+bool Session::on_broker_frame(const Frame& frame) {
+  if (frame.channel == 0) {
+    on_broker_connection_frame(frame);
+    return true;
+  }
+  if (stage_ < Stage::running) return false;
+  if (broker_leg_ == Leg::close_sent) return true;
+  if (core_->private_channel != nullptr && frame.channel == core_->private_channel->id()) {
+    return core_->private_channel->on_frame(frame);
+  }
+  Channel* channel = core_->channel(frame.channel);
+  return channel == nullptr || core_->downward->on_frame(*channel, frame);
+}
+
+void Session::on_broker_connection_frame(const Frame& frame) {
+  if (frame.type == frame_heartbeat) return;
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  if (number == method::connection_close_ok) {
+    if (close_relayed_ && client_leg_ == Leg::open) {
+      core_->writer->end_content();
+      core_->client->outbox().append(frame.raw);
+      wait_for_client_end();
+    }
+    end_broker_leg();
+    return;
+  }
+  if (number == method::connection_close) {
+    auto close = decode_close(frame.payload);
+    end_reason_ =
+        "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
+    spdlog::warn("session={} {}", id_, end_reason_);
+    put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
+    if (client_leg_ == Leg::open) {
+      core_->client->outbox().append(frame.raw);
+      await_client_close_ok();
+    }
+    stage_ = Stage::ending;
+    core_->ending = true;
+    core_->broker->flush();
+    end_broker_leg();
+    return;
+  }
+  if (broker_leg_ == Leg::close_sent) return;
+  if (stage_ == Stage::handshake) {
+    handshake_->on_broker(frame);
+    if (handshake_->is_done()) handshake_done();
+    return;
+  }
+  // connection.blocked, connection.unblocked, update-secret-ok: the client's to know.
+  put(core_->writer->own(), frame.raw);
+}
+
+}  // namespace bellhop

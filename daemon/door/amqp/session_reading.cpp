@@ -1,0 +1,93 @@
+// Back-pressure: which leg's frames may be handled now, and which leg is read. A leg is not read while what
+// it says could not go on: full means stop reading.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/door/amqp/body_stream.h"
+#include "daemon/door/amqp/session.h"
+#include "daemon/door/amqp/undeliverable.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr size_t outbox_bytes_high = 256 * 1024;   // more waits for one leg: the other is not read
+constexpr uint64_t backlog_bytes_high = 16 << 20;  // more is held for the client: the broker is not read
+constexpr uint64_t parking_backlog_bytes_high = 4 * backlog_bytes_high;
+
+bool is_backed_up(Link& link) {
+  return link.outbox().pending() >= outbox_bytes_high;
+}
+
+}  // namespace
+
+bool Session::client_may_advance() const {
+  // A client may send the whole opening in one go: what is not its turn yet waits.
+  if (stage_ == Stage::handshake)
+    return client_leg_ == Leg::open && !client_wants_close_ && handshake_->awaits_client();
+  if (client_leg_ == Leg::close_sent) return true;
+  return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
+         core_->replays.empty() && !core_->ending && !is_backed_up(*core_->broker) && !core_->over_budget();
+}
+
+bool Session::broker_may_advance() const {
+  if (broker_leg_ == Leg::close_sent) return true;
+  if (broker_leg_ != Leg::open || core_->body_stream->is_streaming() || is_backed_up(*core_->client))
+    return false;
+  // What is held for a park, or for the rest of a check, is freed only by what the broker says next: its
+  // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way.
+  return core_->held_bytes() < backlog_bytes_high || core_->collecting != 0 ||
+         (core_->undeliverable->is_parking() && core_->held_bytes() < parking_backlog_bytes_high);
+}
+
+bool Session::is_full() const {
+  auto full = [](const std::unique_ptr<Link>& link) {
+    return link != nullptr && !link->is_closed() && is_backed_up(*link);
+  };
+  return full(core_->client) || full(core_->broker);
+}
+
+void Session::note_broker_turn() {
+  Link& link = *core_->broker;
+  // It may not be read for another reason than the client's pace: nothing is gained by waiting for it.
+  if (!is_backed_up(*core_->client) && link.is_paused() && !broker_may_advance()) {
+    core_->body_stream->broker_had_its_turn();
+  }
+}
+
+void Session::decide_reading() {
+  auto set = [&](Link& link, bool wanted, Heartbeat& heartbeat) {
+    if (wanted == !link.is_paused()) return;
+    if (wanted) {
+      link.resume_reading();
+      heartbeat.resumed(core_->now_ms());
+    } else {
+      link.pause_reading();
+    }
+  };
+  if (client_leg_ != Leg::closed) {
+    bool waits =
+        stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !client_may_advance();
+    set(*core_->client, !waits, client_heartbeat_);
+    if (client_leg_ == Leg::half || client_wants_close_)
+      core_->client->consume(core_->client->unread().size());
+  }
+  if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
+    set(*core_->broker, stage_ < Stage::running || broker_may_advance(), broker_heartbeat_);
+    if (core_->body_stream->is_yielding() && !core_->broker->is_paused()) yield_to_broker();
+  }
+}
+
+// Lets the loop look at the broker's socket once, whether it has anything to say or not: what is posted from
+// posted work runs after a poll of all sockets.
+void Session::yield_to_broker() {
+  if (std::exchange(yield_posted_, true)) return;
+  mailbox_->post([this] {
+    mailbox_->post([this] {
+      yield_posted_ = false;
+      core_->body_stream->broker_had_its_turn();
+    });
+  });
+}
+
+}  // namespace bellhop

@@ -1,0 +1,88 @@
+#include "daemon/door/amqp/upward.h"
+
+#include <string>
+
+#include "daemon/door/amqp/publisher.h"
+#include "daemon/door/amqp/releaser.h"
+
+namespace bellhop {
+
+using namespace proto;
+
+bool Upward::on_frame(const Frame& frame) {
+  Channel* channel = core_.channel(frame.channel);
+  if (channel != nullptr) return on_channel_frame(*channel, frame);
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  if (number == method::channel_close_ok) return true;
+  if (number != method::channel_open) {
+    core_.close_connection(504, "CHANNEL_ERROR - expected 'channel.open'", number);
+    return true;
+  }
+  if (frame.channel > core_.client_channel_max) {
+    core_.close_connection(530,
+                           "NOT_ALLOWED - channel " + std::to_string(frame.channel) +
+                               " is above the negotiated channel_max (" +
+                               std::to_string(core_.client_channel_max) + ")",
+                           number);
+    return true;
+  }
+  core_.open_channel(frame.channel);
+  core_.broker->outbox().borrow(frame.raw);
+  return true;
+}
+
+bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
+  using State = Channel::State;
+  uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
+  switch (channel.state) {
+    case State::open:
+      break;
+    case State::client_closing:
+    case State::broker_closing:
+      // The broker has the first frames of this publish, and cannot read anything else before the last one.
+      if (frame.type == frame_body && core_.is_half_sent(channel))
+        return core_.publisher->on_body(channel, frame);
+      if (number == method::channel_close && !channel.broker_owes_close_ok) {
+        core_.broker->outbox().borrow(frame.raw);
+        channel.broker_owes_close_ok = true;
+      } else if (number == method::channel_close_ok && channel.client_owes_close_ok) {
+        core_.broker->outbox().borrow(frame.raw);
+        channel.client_owes_close_ok = false;
+        core_.end_relayed_close(channel);
+      }
+      return true;
+    case State::local_closing:
+      if (channel.client_close_ok) {
+        // The next life of the id: it begins when the broker has closed the last one too.
+        put(channel.reopened, frame.raw);
+        core_.take(&channel, frame.raw.size());
+      } else if (number == method::channel_close) {
+        put_empty_method(core_.writer->own(), method::channel_close_ok, channel.id);
+      } else if (number == method::channel_close_ok) {
+        channel.client_close_ok = true;
+        core_.end_local_close(channel);
+      }
+      return true;
+  }
+  switch (frame.type) {
+    case frame_header:
+      return core_.publisher->on_header(channel, frame);
+    case frame_body:
+      return core_.publisher->on_body(channel, frame);
+    default:
+      break;
+  }
+  if (channel.in.stage != PublishAssembly::Stage::idle) {
+    const char* wanted = channel.in.stage == PublishAssembly::Stage::header ? "header" : "body";
+    core_.close_connection(505,
+                           std::string("UNEXPECTED_FRAME - expected content ") + wanted +
+                               " for class 60, got non content " + wanted + " frame instead",
+                           method::basic_publish);
+    return true;
+  }
+  if (number == method::basic_publish) return core_.publisher->on_publish(channel, frame);
+  core_.releaser->method(channel, frame);
+  return true;
+}
+
+}  // namespace bellhop
