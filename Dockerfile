@@ -3,7 +3,8 @@
 #   docker build -t bellhop .
 #   docker run --read-only -v ./bellhop.yaml:/etc/bellhop/bellhop.yaml:ro -v bellhop-run:/run/bellhop -v claims:/var/lib/bellhop/claims bellhop
 #
-# The service's container mounts the same volume for the socket's folder, /run/bellhop.
+# The service's container mounts the same volume for the socket's folder, /run/bellhop. Its user must be in the group 10001 (--group-add 10001),
+# or the configuration must say `mode: "0666"` for the socket.
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ cmake ninja-build pkg-config librabbitmq-dev libuv1-dev libspdlog-dev \
       libyaml-cpp-dev libxxhash-dev nlohmann-json3-dev libcli11-dev && rm -rf /var/lib/apt/lists/*

@@ -38,7 +38,7 @@ std::string join(const std::string& path, const std::string& key) {
 }  // namespace
 
 void Value::error(std::string text) const {
-  problems_->add(place_, path_, std::move(text));
+  problems_->add(place_, path_.empty() ? "file" : path_, std::move(text));
 }
 
 void Value::error_with_value(const std::string& text) const {

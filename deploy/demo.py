@@ -175,7 +175,7 @@ def journey(node, daemon_socket, store):
 
 def usage(node, socket_path, store):
     print(f"""
-{bold('Everything is still running.')} Ctrl-C ends it and removes it.
+{bold('Everything is still running.')} Ctrl-C or SIGTERM ends it and removes it.
 
    the socket      {socket_path}   (AMQP 0-9-1; any user and password)
    RabbitMQ        {node.url}   (guest, guest)
@@ -225,7 +225,7 @@ def main():
             usage(node, socket_path, store)
             try:
                 threading.Event().wait()
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
                 print()
     except BaseException as error:
         if log_path.exists() and not isinstance(error, KeyboardInterrupt):

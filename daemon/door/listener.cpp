@@ -159,7 +159,8 @@ Result<void> Listener::Socket::bind_unix() {
   ::umask(before);
   if (bound != 0) {
     errno = bind_error;
-    return Error{because("listen: unix: " + path + ": cannot bind")};
+    const char* what = bind_error == ENOENT ? ": cannot bind, its folder has to be there" : ": cannot bind";
+    return Error{because("listen: unix: " + path + what)};
   }
   struct stat made {};
   if (::lstat(path.c_str(), &made) != 0) return Error{because("listen: unix: " + path)};

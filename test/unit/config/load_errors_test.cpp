@@ -33,7 +33,7 @@ TEST_CASE("an empty file lacks the one key that is required", "[config]") {
   CHECK(errors_of("broker: { heartbeat: 1s }") ==
         Lines{"f:1:9: broker.url: is missing, allowed: amqp://[user:password@]host[:port][/vhost] or a list "
               "of them"});
-  CHECK(errors_of("- a") == Lines{"f:1:1: : is a list, allowed: a mapping"});
+  CHECK(errors_of("- a") == Lines{"f:1:1: file: is a list, allowed: a mapping"});
 }
 
 TEST_CASE("all errors of a file come at once, in its order", "[config]") {
