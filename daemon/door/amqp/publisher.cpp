@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view reply_to_prefix = "amq.rabbitmq.reply-to.";
 
-// The sum of a body's bytes in raw body frames.
+// The first three bytes of a body (fewer: more has to come): of `raw_frames`, then of `payload`.
 Bytes first_three(Bytes raw_frames, Bytes payload, uint8_t (&storage)[3]) {
   size_t have = 0;
   auto add = [&](Bytes part) {

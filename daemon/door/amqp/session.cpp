@@ -1,6 +1,5 @@
-// The life of a session's thread: its loop, the turn that follows each event. The
-// rest of the class: session_opening.cpp, session_frames.cpp, session_reading.cpp, session_time.cpp,
-// session_ends.cpp.
+// The life of a session's thread: its loop, and the turn that follows each event. The rest of the class:
+// session_opening.cpp, session_frames.cpp, session_reading.cpp, session_time.cpp, session_ends.cpp.
 #include "daemon/door/amqp/session.h"
 
 #include <spdlog/spdlog.h>
@@ -206,7 +205,7 @@ bool Session::run_broker() {
     link.consume(split.frame.raw.size());
     progress = true;
   }
-  note_broker_turn();
+  skip_broker_turn();
   return progress;
 }
 

@@ -58,46 +58,56 @@ class Session : public LinkOwner {
   void on_writable_again(Link& link) override;
   void on_end(Link& link, std::string reason) override;
 
+  // session.cpp
   Result<void> open_loop();
   void run();
-  void leg_ended(Link& link, const std::string& reason);
-  void greet();
-  void connected(Result<Connected> result);
   void turn();
-  bool is_full() const;  // a leg's outbox holds so much that the other leg is not read
   bool run_client();
   bool run_broker();
-  bool client_may_advance() const;
-  bool broker_may_advance() const;
-  bool on_client_frame(const proto::Frame& frame);
-  void on_client_connection_frame(const proto::Frame& frame);
-  bool on_broker_frame(const proto::Frame& frame);
-  void on_broker_connection_frame(const proto::Frame& frame);
-  void handshake_done();
-  void end_unserved(std::string reason);
   void replay();
 
-  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method);
+  // session_opening.cpp
+  void greet();
+  void connected(Result<Connected> result);
+  void handshake_done();
+  void end_unserved(std::string reason);
+
+  // session_frames.cpp
+  bool on_client_frame(const proto::Frame& frame);  // false: it waits for a transfer to end
+  void on_client_connection_frame(const proto::Frame& frame);
+  bool on_broker_frame(const proto::Frame& frame);  // false: the broker broke the protocol
+  void on_broker_connection_frame(const proto::Frame& frame);
+
+  // session_reading.cpp
+  bool is_full() const;  // a leg's outbox holds so much that the other leg is not read
+  bool client_may_advance() const;
+  bool broker_may_advance() const;
+  void decide_reading();
+  void skip_broker_turn();
+  void yield_to_broker();
+
+  // session_time.cpp
+  void schedule_tick(uint64_t after_ms);
+  void set_deadline(uint64_t& deadline_ms, uint64_t after_ms);
+  void tick();
+  void beat(uint64_t now_ms);
+
+  // session_ends.cpp
+  void leg_ended(Link& link, const std::string& reason);
   void client_vanished();
-  void broker_ended(const std::string& reason);
   void await_client_close_ok();
+  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method);
+  void broker_ended(const std::string& reason);
+  void wait_for_client_end();
   void end_client_leg();
   void end_broker_leg();
   void close_broker_leg();
-  void wait_for_client_end();
-  void note_broker_turn();
-  void decide_reading();
-  void yield_to_broker();
   bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
   bool is_drained() const;
   bool has_more_of_client();
   void end_of_client_frames();
   void check_ends();
   void finish();
-  void tick();
-  void beat(uint64_t now_ms);
-  void set_deadline(uint64_t& deadline_ms, uint64_t after_ms);
-  void schedule_tick(uint64_t after_ms);
 
   Shared& shared_;
   const uint64_t id_;

@@ -1,6 +1,5 @@
 // Back-pressure: which leg's frames may be handled now, and which leg is read. A leg is not read while what
 // it says could not go on: full means stop reading.
-#include <algorithm>
 #include <utility>
 
 #include "daemon/door/amqp/body_stream.h"
@@ -47,12 +46,10 @@ bool Session::is_full() const {
   return full(core_->client) || full(core_->broker);
 }
 
-void Session::note_broker_turn() {
-  Link& link = *core_->broker;
+void Session::skip_broker_turn() {
   // It may not be read for another reason than the client's pace: nothing is gained by waiting for it.
-  if (!is_backed_up(*core_->client) && link.is_paused() && !broker_may_advance()) {
+  if (!is_backed_up(*core_->client) && core_->broker->is_paused() && !broker_may_advance())
     core_->body_stream->broker_had_its_turn();
-  }
 }
 
 void Session::decide_reading() {
