@@ -34,7 +34,7 @@ SplitResult split_frame(Bytes in, size_t frame_bytes_max) {
   if (type != frame_method && type != frame_header && type != frame_body && type != frame_heartbeat) {
     return problem("the frame type is none of 1 (method), 2 (header), 3 (body) and 8 (heartbeat)");
   }
-  if (payload_bytes + frame_overhead_bytes > frame_bytes_max) {
+  if (payload_bytes + frame_overhead_bytes > frame_bytes_max + frame_grace_bytes) {
     return problem("the frame is larger than the negotiated frame_max");
   }
   if (type == frame_heartbeat && channel != 0) return problem("a heartbeat on another channel than 0");

@@ -19,6 +19,9 @@ inline constexpr uint8_t frame_heartbeat = 8;
 inline constexpr uint8_t frame_end = 0xCE;
 inline constexpr size_t frame_head_bytes = 7;
 inline constexpr size_t frame_overhead_bytes = 8;  // head and end
+// RabbitMQ takes frames whose payload, rather than the whole frame, has frame_max bytes, and there are
+// clients (rabbitmq-client for Node) that send them.
+inline constexpr size_t frame_grace_bytes = frame_overhead_bytes;
 inline constexpr uint32_t frame_min_bytes = 4096;  // every peer takes at least this, also before tune
 inline constexpr uint8_t protocol_header[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
 // How AMQP 0-9 began. RabbitMQ takes it for 0-9-1, and AnyEvent::RabbitMQ sends it.
@@ -44,8 +47,8 @@ struct SplitResult {
 };
 
 // Takes the first frame off `in`. An error is: a type that is not 1, 2, 3 or 8, a frame of more than
-// frame_bytes_max bytes (overhead included), an end octet that is not CE, or a heartbeat that is not on
-// channel 0 or not empty.
+// frame_bytes_max + frame_grace_bytes bytes (overhead included), an end octet that is not CE, or a heartbeat
+// that is not on channel 0 or not empty.
 SplitResult split_frame(Bytes in, size_t frame_bytes_max);
 
 void put_frame(Buffer& out, uint8_t type, uint16_t channel, Bytes payload);

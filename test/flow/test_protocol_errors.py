@@ -67,7 +67,7 @@ def closed_above(leg):
 WRONG = {
     "a frame without its end octet": (501, amqp.HEARTBEAT[:-1] + b"\x00"),
     "a method without its end octet": (501, method(1, "tx.select")[:-1] + b"\xcd"),
-    "a frame larger than frame_max": (501, amqp.frame(3, 1, b"x" * (131072 - 7))),
+    "a frame larger than frame_max": (501, amqp.frame(3, 1, b"x" * (131072 + 1))),
     "the head of a frame of 4 GiB": (501, struct.pack("!BHI", 1, 1, 0xFFFFFFFF)),
     "a frame type that there is not": (501, amqp.frame(4, 1, b"")),
     "a frame of type 0": (501, amqp.frame(0, 0, b"")),
