@@ -89,7 +89,7 @@ class Bellhop:
         env = dict(os.environ)
         env.setdefault("ASAN_OPTIONS", "detect_leaks=1:abort_on_error=0:halt_on_error=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1")
-        env.setdefault("TSAN_OPTIONS", f"halt_on_error=0:second_deadlock_stack=1:suppressions={ROOT}/test/support/tsan.supp")
+        env.setdefault("TSAN_OPTIONS", f"halt_on_error=0:second_deadlock_stack=1:history_size=7:suppressions={ROOT}/test/support/tsan.supp")
         env.update(self.env)
         begin = len(self.log)
         self.process = subprocess.Popen([*self.wrapper, binary(), "run", "--config", str(self.config_path)], env=env,
