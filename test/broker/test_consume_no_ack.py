@@ -28,6 +28,20 @@ def test_a_no_ack_consumers_missing_object_is_parked(bellhop, broker, name):
     consumer.channel.declare("", exclusive=True)
 
 
+def test_a_consumer_without_a_name_that_wants_no_answer_is_known_all_the_same(bellhop, broker, name):
+    """Nobody says what tag the broker would make for it, and yet its messages must not be acknowledged."""
+    daemon = bellhop()
+    side = Side(broker, name())
+    side.send(check("gone"), b"next")
+    channel = amqp.connect(daemon.socket).channel()
+    channel.send("basic.consume", queue=side.queue, no_ack=True, nowait=True, arguments={"x-priority": 1})
+    got = channel.deliver()
+    assert got.body == b"next" and got.consumer_tag.startswith("amq.ctag-")
+    parked = side.take()
+    assert parked.body == check("gone") and "retention" in parked.headers["x-acemq-error"]
+    channel.call("basic.cancel", consumer_tag=got.consumer_tag)
+
+
 def held(daemon, side, broker):
     marker = Marker(daemon)
     marker.remove()

@@ -27,6 +27,20 @@ def test_the_first_bytes_may_come_in_frames_of_their_own(bellhop, broker, name, 
         assert held.body == (INLINE + body if body.startswith(b"\xac") else body)
 
 
+def test_empty_frames_before_the_first_byte_cost_neither_memory_nor_time(bellhop, broker, name):
+    """A body is looked at when three bytes of it are there: until then nothing may pile up, nor be gone through again and again."""
+    queue = name()
+    direct = declare(broker, queue)
+    up = publisher(bellhop())
+    frames = up.channel.publish_frames("", queue, b"abcdef", split=[1, 5])
+    up.client.send_raw(b"".join(frames[:3]))
+    for _ in range(20):
+        up.client.send_raw(amqp.frame(3, up.channel.number, b"") * 20_000)
+    up.client.send_raw(frames[3])
+    up.channel.expect("basic.ack")
+    assert direct.get_wait(queue).body == b"abcdef"
+
+
 @pytest.mark.parametrize("size, config", [(1000, {}), (70 * KIB, {}), (70 * KIB, {"claim_check": {"enabled": False}})], ids=str)
 def test_every_byte_may_come_in_a_frame_of_its_own_and_in_a_write_of_its_own(bellhop, broker, name, size, config):
     queue = name()

@@ -64,6 +64,10 @@ def closed_above(leg):
             return
 
 
+NESTED = b"\x00\x00\x00\x00"
+for _ in range(5000):
+    NESTED = struct.pack("!I", len(NESTED) + 3) + b"\x01aF" + NESTED
+
 WRONG = {
     "a frame without its end octet": (501, amqp.HEARTBEAT[:-1] + b"\x00"),
     "a method without its end octet": (501, method(1, "tx.select")[:-1] + b"\xcd"),
@@ -101,6 +105,12 @@ WRONG = {
     "a method of the broker's": (503, method(0, "connection.blocked", reason="no")),
     "a connection's method on a channel": (501, method(1, "connection.close", reply_code=200)),
     "a method frame without a method": (501, amqp.frame(1, 1, b"")),
+    "a virtual exchange's declaration that is nested too deep": (501, amqp.frame(1, 1, amqp.encode_method(
+        "exchange.declare", exchange="bellhop.next", type="direct")[:-4] + NESTED)),
+    "a consumer whose arguments are nested too deep": (501, amqp.frame(1, 1, amqp.encode_method(
+        "basic.consume", queue="q", no_ack=True)[:-4] + NESTED)),
+    "a queue whose arguments are nested too deep": (501, amqp.frame(1, 1, amqp.encode_method("queue.declare")[:-4] + NESTED)),
+    "a consumer whose arguments are cut": (501, amqp.frame(1, 1, amqp.encode_method("basic.consume", queue="q")[:-1])),
     "half a method number": (501, amqp.frame(1, 0, b"\x00\x0a\x00")),
 }
 

@@ -126,6 +126,8 @@ bool Publisher::on_body(Channel& channel, const proto::Frame& frame) {
         proto::method::basic_publish);
     return true;
   }
+  // An empty frame says nothing, and what says nothing must not be kept: any number of them may come.
+  if (frame.payload.empty()) return true;
   if (in.stage == Stage::start) {
     uint8_t storage[3];
     Bytes start = first_three(in.start, frame.payload, storage);

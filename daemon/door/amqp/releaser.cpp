@@ -34,6 +34,43 @@ bool waits_for_hops(const Channel& channel, Bytes payload) {
   return channel.hops_pending != 0 && proto::method_number(payload) == proto::method::channel_close;
 }
 
+// What bellhop cannot read it cannot keep account of, whatever the broker would say to it (to tables that are
+// nested deeper than bellhop looks, for one). Nothing when it can, or need not.
+std::string problem_with(Bytes payload, uint32_t number) {
+  auto problem = [](const auto& decoded) { return decoded ? std::string() : decoded.error(); };
+  switch (number) {
+    case proto::method::basic_consume:
+      return problem(proto::decode_consume(payload));
+    case proto::method::queue_declare:
+      return problem(proto::decode_queue_declare(payload));
+    case proto::method::exchange_declare:
+    case proto::method::exchange_delete:
+    case proto::method::exchange_bind:
+    case proto::method::exchange_unbind:
+    case proto::method::queue_bind:
+    case proto::method::queue_unbind:
+      return mentions_virtual_exchange(payload) ? problem(proto::decode_named_exchanges(payload)) : "";
+    default:
+      return {};
+  }
+}
+
+// A consume without a tag whose answer is not wanted: nobody would say what tag the broker made, so it gets
+// one here. Nothing for any other consume.
+Buffer with_tag_of_its_own(const proto::Frame& frame, proto::UuidGenerator& uuids) {
+  auto consume = proto::decode_consume(frame.payload);
+  if (!consume || !consume.value().nowait || !consume.value().consumer_tag.empty()) return {};
+  const size_t tag_at = 4 + 2 + 1 + consume.value().queue.size();
+  auto id = uuids.next();
+  Buffer out;
+  size_t begin = proto::begin_frame(out, proto::frame_method, frame.channel);
+  put(out, frame.payload.first(tag_at));
+  put_shortstr(out, "amq.ctag-" + std::string(proto::view(id)));
+  put(out, frame.payload.subspan(tag_at + 1));
+  proto::end_frame(out, begin);
+  return out;
+}
+
 }  // namespace
 
 void Releaser::method(Channel& channel, const proto::Frame& frame) {
@@ -54,7 +91,8 @@ Release& Releaser::enqueue(Channel& channel, Release release) {
 
 void Releaser::pump(Channel& channel) {
   auto goes_on = [&] {
-    return channel.state == Channel::State::open || channel.state == Channel::State::client_closing;
+    return !core_.ending &&
+           (channel.state == Channel::State::open || channel.state == Channel::State::client_closing);
   };
   while (!channel.queue.empty() && goes_on()) {
     Release& front = channel.queue.front();
@@ -176,6 +214,10 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
 void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed) {
   using namespace proto;
   uint32_t number = method_number(frame.payload);
+  if (std::string problem = problem_with(frame.payload, number); !problem.empty()) {
+    core_.close_connection(501, "FRAME_ERROR - " + problem, number);
+    return;
+  }
   switch (number) {
     case method::basic_ack:
     case method::basic_nack:
@@ -186,6 +228,10 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
       if (!get(channel, frame)) return;
       break;
     case method::basic_consume:
+      if (Buffer named = with_tag_of_its_own(frame, core_.uuids); !named.empty()) {
+        apply(channel, whole_frame(named), false);
+        return;
+      }
       consume(channel, frame);
       break;
     case method::basic_recover:
