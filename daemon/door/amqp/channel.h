@@ -192,7 +192,8 @@ struct Channel {
   std::deque<bool> declares_awaited;  // queue.declare sent up: exclusive
   std::string last_queue;             // what an empty queue name stands for
 
-  uint64_t backlog_bytes = 0;  // of this channel's queue and lanes, part of the session's
+  uint64_t backlog_bytes = 0;             // of this channel's queue and lanes, part of the session's
+  uint64_t backlog_for_client_bytes = 0;  // of backlog_bytes: the lanes
 };
 
 }  // namespace bellhop

@@ -124,7 +124,7 @@ bool Deliverer::on_body(Channel& channel, const Frame& frame) {
       return true;
     case Stage::collecting:
       put(out.start, frame.payload);
-      core_.take(&channel, frame.payload.size());
+      core_.take_for_client(channel, frame.payload.size());
       if (whole) finish_check(channel);
       return true;
     case Stage::relaying:
@@ -160,7 +160,7 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
   if (framing == Framing::check) {
     out.stage = DeliveryAssembly::Stage::collecting;
     core_.collecting++;
-    core_.take(&channel, out.start.size() + frame.payload.size());
+    core_.take_for_client(channel, out.start.size() + frame.payload.size());
     put(out.start, frame.payload);
     if (whole) finish_check(channel);
     return;
@@ -222,7 +222,7 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
       core_.writer->relay(out.header.view());
     }
   }
-  if (out.queued) core_.take(&channel, to->size() - before);
+  if (out.queued) core_.take_for_client(channel, to->size() - before);
   if (out.body_bytes == 0) finish_plain(channel);
 }
 
@@ -235,7 +235,7 @@ void Deliverer::relay_body(Channel& channel, const Frame& frame) {
     Buffer& frames = channel.lane(out.kind).back()->frames;
     size_t before = frames.size();
     put_frame(frames, frame_body, channel.id, frame.payload.subspan(skip));
-    core_.take(&channel, frames.size() - before);
+    core_.take_for_client(channel, frames.size() - before);
   } else if (skip != 0 || frame.raw.empty()) {
     put_frame(core_.writer->content(), frame_body, channel.id, frame.payload.subspan(skip));
   } else {
@@ -267,7 +267,7 @@ void Deliverer::finish_check(Channel& channel) {
   core_.collecting--;
   auto delivery = new_delivery(channel);
   delivery->body = std::move(out.start);
-  core_.give_back(&channel, delivery->body.size());  // its lane counts it
+  core_.give_back_for_client(channel, delivery->body.size());  // its lane counts it
   out.start = {};
   Bytes method_payload = out.method.payload();
   if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) {
@@ -349,7 +349,7 @@ void Deliverer::abandon(Channel& channel) {
   DeliveryAssembly& out = channel.out;
   using Stage = DeliveryAssembly::Stage;
   if (out.stage == Stage::collecting) {
-    core_.give_back(&channel, out.start.size());
+    core_.give_back_for_client(channel, out.start.size());
     core_.collecting--;
   }
   if (!out.is_half_out() && out.stage != Stage::idle) {

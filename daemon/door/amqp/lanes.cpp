@@ -26,7 +26,7 @@ bool is_undelivered(const Delivery& delivery) {
 }  // namespace
 
 void Lanes::push(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery) {
-  core_.take(&channel, delivery->held_bytes());
+  core_.take_for_client(channel, delivery->held_bytes());
   lane.push_back(std::move(delivery));
   core_.lane_entries++;
 }
@@ -202,7 +202,7 @@ void Lanes::abandon(Channel& channel) {
 }
 
 void Lanes::uncount(Channel& channel, const Delivery& delivery) {
-  core_.give_back(&channel, delivery.held_bytes());
+  core_.give_back_for_client(channel, delivery.held_bytes());
   core_.lane_entries--;
 }
 

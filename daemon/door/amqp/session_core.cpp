@@ -81,7 +81,8 @@ void SessionCore::forget_channel(uint16_t id) {
     if (link != nullptr) link->outbox().own();
   }
   abandon(*ended);
-  give_back(nullptr, ended->backlog_bytes);
+  give_back_for_client(*ended, ended->backlog_for_client_bytes);
+  give_back(ended, ended->backlog_bytes);
   channels_[id].reset();
   open_channels_--;
 }
@@ -133,6 +134,18 @@ void SessionCore::give_back(Channel* channel, uint64_t bytes) {
   held_bytes_ -= bytes;
   if (channel != nullptr) channel->backlog_bytes -= bytes;
   shared.budget->give_back(bytes);
+}
+
+void SessionCore::take_for_client(Channel& channel, uint64_t bytes) {
+  held_for_client_bytes_ += bytes;
+  channel.backlog_for_client_bytes += bytes;
+  take(&channel, bytes);
+}
+
+void SessionCore::give_back_for_client(Channel& channel, uint64_t bytes) {
+  held_for_client_bytes_ -= bytes;
+  channel.backlog_for_client_bytes -= bytes;
+  give_back(&channel, bytes);
 }
 
 }  // namespace bellhop

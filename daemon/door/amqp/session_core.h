@@ -132,13 +132,19 @@ class SessionCore {
   void close_connection(uint16_t code, const std::string& text, uint32_t method = 0);
 
   // --- memory ---
+  // Bodies and frames on their way to the broker or a store; `channel` is null for what is not its queue's.
   void take(Channel* channel, uint64_t bytes);
   void give_back(Channel* channel, uint64_t bytes);
+  // What a channel's lanes hold for the client.
+  void take_for_client(Channel& channel, uint64_t bytes);
+  void give_back_for_client(Channel& channel, uint64_t bytes);
   // This session holds more than its floor, of what others than the client will free, while all together hold
-  // more than the limit.
-  bool over_budget() const { return held_bytes_ - collected_bytes > floor_bytes && shared.budget->is_over(); }
+  // more than the limit. What is held for the client does not count here: its acks may be what frees it.
+  bool over_budget() const {
+    return held_bytes_ - held_for_client_bytes_ - collected_bytes > floor_bytes && shared.budget->is_over();
+  }
   uint64_t collected_bytes = 0;  // of held_bytes: bodies that only more of the client's frames can complete
-  uint64_t held_bytes() const { return held_bytes_; }
+  uint64_t held_for_client_bytes() const { return held_for_client_bytes_; }
 
   // Set by the session.
   std::function<void(uint16_t code, const std::string& text, uint32_t method)> on_close_connection;
@@ -154,7 +160,8 @@ class SessionCore {
   std::vector<std::unique_ptr<Channel>> channels_;
   size_t open_channels_ = 0;
   uint64_t generations_ = 0;
-  uint64_t held_bytes_ = 0;
+  uint64_t held_bytes_ = 0;             // all of it
+  uint64_t held_for_client_bytes_ = 0;  // of held_bytes_
 };
 
 }  // namespace bellhop

@@ -35,8 +35,8 @@ bool Session::broker_may_advance() const {
     return false;
   // What is held for a park, or for the rest of a check, is freed only by what the broker says next: its
   // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way.
-  return core_->held_bytes() < backlog_bytes_high || core_->collecting != 0 ||
-         (core_->undeliverable->is_parking() && core_->held_bytes() < parking_backlog_bytes_high);
+  return core_->held_for_client_bytes() < backlog_bytes_high || core_->collecting != 0 ||
+         (core_->undeliverable->is_parking() && core_->held_for_client_bytes() < parking_backlog_bytes_high);
 }
 
 bool Session::is_full() const {

@@ -114,9 +114,9 @@ void Undeliverable::park_unhanded(Channel& channel, const std::shared_ptr<Delive
       core_.body_stream->is_of(delivery))
     return;
   core_.fetcher->free_slot(*delivery);
-  core_.give_back(&channel, delivery->held_bytes());
+  core_.give_back_for_client(channel, delivery->held_bytes());
   if (delivery->state == State::plain) unframe(*delivery);
-  core_.take(&channel, delivery->held_bytes());
+  core_.take_for_client(channel, delivery->held_bytes());
   delivery->permanent = true;
   if (delivery->reason.empty()) delivery->reason = delivery->unavailable;
   if (delivery->reason.empty()) delivery->reason = "its consumer ended before it could be handed over";
