@@ -200,7 +200,8 @@ TEST_CASE("what cannot be bound is explained", "[listener]") {
   SECTION("a folder that is not there") {
     listen.path = rig.folder.path + "/none/bellhop.sock";
     rig.listens = {listen};
-    REQUIRE(rig.open() == "listen: unix: " + listen.path + ": cannot bind: No such file or directory");
+    REQUIRE(rig.open() == "listen: unix: " + listen.path +
+                              ": cannot bind, its folder has to be there: No such file or directory");
   }
   SECTION("an unknown group, and nothing is left behind") {
     listen.group = "no-such-group";
