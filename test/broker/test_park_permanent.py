@@ -227,3 +227,15 @@ def test_parking_goes_on_behind_a_deep_backlog_of_plain_messages(bellhop, broker
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(700) == [body_of(60_000, n) for n in range(700)]
     assert side.take().body == check(MISSING)
+
+
+def test_large_messages_behind_one_that_is_parked_do_not_keep_the_brokers_answer_away(bellhop, broker, name):
+    """The answer to the park stands behind all that the broker had sent before: it has to be read, however much that is."""
+    daemon = bellhop()
+    side = Side(broker, name())
+    side.send(check(MISSING), *[b"z" * (8 << 20)] * 12)
+    consumer = Consumer(daemon, side.queue)
+    for _ in range(12):
+        assert len(consumer.deliver().body) == 8 << 20
+    assert side.take().body == check(MISSING)
+    consumer.client.close()
