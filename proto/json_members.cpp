@@ -63,6 +63,8 @@ bool is_json(std::string_view json_text, int depth_max) {
   }
   // The library passes over a byte order mark; JSON on a wire has none (RFC 8259 section 8.1).
   if (json_text.starts_with("\xEF\xBB\xBF")) return false;
+  // The parser takes a NUL for the end of its input, whatever stands behind it. JSON has none.
+  if (json_text.find('\0') != std::string_view::npos) return false;
   return json::accept(json_text.begin(), json_text.end());
 }
 

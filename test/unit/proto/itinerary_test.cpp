@@ -234,3 +234,10 @@ TEST_CASE("times are UTC, in seconds, with Z", "[itinerary]") {
   CHECK(utc_seconds(951782400) == "2000-02-29T00:00:00Z");
   CHECK(!utc_seconds(INT64_MAX).empty());
 }
+
+TEST_CASE("a NUL ends no JSON text: what stands behind it counts, and is not JSON", "[itinerary]") {
+  using namespace std::string_view_literals;
+  CHECK_FALSE(bellhop::proto::Itinerary::parse("{\"steps\":[]}\0{\"steps\":[{}]}"sv).ok());
+  CHECK_FALSE(bellhop::proto::Itinerary::parse("{\"steps\":[]}\0"sv).ok());
+  CHECK(bellhop::proto::Itinerary::parse("{\"steps\":[]}"sv).ok());
+}
