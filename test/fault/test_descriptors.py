@@ -1,14 +1,19 @@
 """Descriptors run out: whoever finds no place is turned away, nobody else notices, and there is room again later."""
 
+import subprocess
+
+import pytest
+
 from support import amqp
+from support.bellhop import binary
 from support.rabbitmq import wait_until
 
 
-def test_a_daemon_without_descriptors_turns_clients_away_and_lives(bellhop, tmp_path):
-    # The sanitizer needs a descriptor to check a virtual call, and without one takes the object for a wrong one.
-    (tmp_path / "no_vptr").write_text("vptr_check:*\n")
-    daemon = bellhop(wrapper=["prlimit", "--nofile=64:64"],
-                     env={"UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=1:suppressions={tmp_path}/no_vptr"})
+# Without a descriptor the sanitizer cannot check a virtual call, and takes the object for a wrong one.
+@pytest.mark.skipif("libubsan" in subprocess.run(["ldd", binary()], stdout=subprocess.PIPE, text=True).stdout,
+                    reason="the sanitizer needs descriptors itself")
+def test_a_daemon_without_descriptors_turns_clients_away_and_lives(bellhop):
+    daemon = bellhop(wrapper=["prlimit", "--nofile=64:64"])
     served, refused = [], 0
     while refused < 4:
         try:
