@@ -41,12 +41,12 @@ struct Connector::Attempt {
 };
 
 Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<size_t>& preferred_url,
-                     Done done)
+                     Done done, uint64_t after_ms, std::optional<uint64_t> deadline_ms)
     : loop_(loop),
       broker_(broker),
       preferred_url_(preferred_url),
       done_(std::move(done)),
-      deadline_ms_(uv_now(loop) + broker.connect_timeout_ms),
+      deadline_ms_(deadline_ms.value_or(uv_now(loop) + broker.connect_timeout_ms)),
       attempt_ms_max_(std::max(attempt_ms_min, broker.connect_timeout_ms / (broker.urls.size() + 1))),
       pause_ms_(pause_ms_min),
       random_(static_cast<unsigned>(uv_hrtime() ^ reinterpret_cast<uintptr_t>(this))),
@@ -57,7 +57,7 @@ Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<
   timer_->owner = this;
   uv_timer_init(loop_, &timer_->timer);
   timer_->timer.data = timer_;
-  arm(0);
+  arm(after_ms);
 }
 
 Connector::~Connector() {

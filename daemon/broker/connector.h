@@ -17,6 +17,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,7 +40,10 @@ class Connector {
   // Begins at once. `done` is called once, from the loop, never from here; it may destroy the connector.
   // `broker` and `preferred_url` (shared by all sessions) must outlive the connector, `broker` also what
   // `done` was given.
-  Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<size_t>& preferred_url, Done done);
+  // `after_ms` holds back the first attempt, `deadline_ms` (the loop's time) replaces the configured timeout:
+  // for a search that goes on.
+  Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<size_t>& preferred_url, Done done,
+            uint64_t after_ms = 0, std::optional<uint64_t> deadline_ms = std::nullopt);
   // At any time; `done` is not called any more. libuv's handles and a lookup under way are let go by their
   // own callbacks, so the loop has to run on until they came (a name server that does not answer can take its
   // own time).

@@ -126,16 +126,15 @@ def test_bellhops_own_login_needs_plain(start):
         assert "my-own-secret" not in daemon.log
 
 
-@pytest.mark.parametrize("stage", ["connected", "start", "tune", "open"])
+@pytest.mark.parametrize("stage", ["start", "tune", "open"])
 def test_a_broker_that_ends_in_the_handshake_ends_the_client_too(start, stage):
     with ScriptedBroker() as fake:
         daemon = start(fake)
         client = amqp.Client(daemon.socket)
         client.send_header()
         leg = fake.accept(handshake=False)
-        if stage != "connected":
-            leg.send_start()
-            client.start()
+        leg.send_start()
+        client.start()
         if stage in ("tune", "open"):
             client.start_ok()
             leg.send_tune()
@@ -147,6 +146,37 @@ def test_a_broker_that_ends_in_the_handshake_ends_the_client_too(start, stage):
         leg.abort()
         assert client.expect_closed() == []
         daemon.wait_log("broker ended the connection during the handshake")
+
+
+def test_a_broker_that_ends_before_its_start_was_not_reached_and_is_tried_again(start):
+    """A node that is starting, or a balancer with no node behind it."""
+    with ScriptedBroker() as fake:
+        daemon = start(fake)
+        client = amqp.Client(daemon.socket)
+        client.send_header()
+        for _ in range(2):
+            fake.accept(handshake=False).abort()
+        leg = fake.accept(handshake=False)
+        leg.send_start()
+        client.start()
+        daemon.wait_log("before its start")
+        client.abort()
+
+
+def test_a_broker_that_always_ends_before_its_start_is_given_up_in_time(start):
+    with ScriptedBroker() as fake:
+        daemon = start(fake, {"broker": {"connect_timeout": "1s"}})
+        client = amqp.Client(daemon.socket)
+        began = time.monotonic()
+        client.send_header()
+        while True:
+            try:
+                fake.accept(handshake=False, timeout=1).abort()
+            except amqp.Timeout:
+                break
+        assert client.expect_closed() == []
+        assert 0.5 < time.monotonic() - began
+        daemon.wait_log("closed peer=")
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"AMQP\x00\x01\x00\x00", b"\x01\x00\x00\xff\xff\xff\xff" * 4])

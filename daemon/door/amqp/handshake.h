@@ -34,6 +34,8 @@ class Handshake {
   bool awaits_client() const {
     return step_ == Step::start_ok || step_ == Step::tune_ok || step_ == Step::open || challenged_;
   }
+  // The broker said its start, and the client has it: from here on this broker is the client's.
+  bool has_begun() const { return step_ != Step::start; }
   bool is_done() const { return step_ == Step::done; }
   uint16_t client_heartbeat_s() const { return client_heartbeat_s_; }
   uint16_t broker_heartbeat_s() const { return broker_heartbeat_s_; }

@@ -68,6 +68,7 @@ class Session : public LinkOwner {
 
   // session_opening.cpp
   void greet();
+  void connect(uint64_t after_ms);
   void connected(Result<Connected> result);
   void handshake_done();
   void end_unserved(std::string reason);
@@ -136,6 +137,7 @@ class Session : public LinkOwner {
   // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone
   // client's publishes.
   uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0;
+  uint64_t connect_deadline_ms_ = 0;  // a broker is looked for until then
   uint64_t next_tick_ms_ = 0;
   Heartbeat client_heartbeat_, broker_heartbeat_;
   std::thread thread_;

@@ -25,6 +25,7 @@ namespace {
 
 constexpr uint64_t close_wait_ms = 5000;     // for a close-ok
 constexpr uint64_t linger_ms = 5000;         // for a gone client's complete publishes
+constexpr uint64_t connect_again_ms = 200;   // after a broker that ended before its start
 constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose writes we shut
 
 }  // namespace
@@ -86,6 +87,16 @@ void Session::broker_ended(const std::string& reason) {
       put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
       wait_for_client_end();
     }
+    return;
+  }
+  if (handshaking && !handshake_->has_begun() && core_->now_ms() + connect_again_ms < connect_deadline_ms_) {
+    // Not reached after all: a node that is starting or has just died, or a balancer with none behind it.
+    spdlog::warn("session={} broker={} ended the connection before its start, trying again: {}", id_,
+                 broker_name_, reason);
+    shared_.preferred_url.fetch_add(1, std::memory_order_relaxed);
+    broker_leg_ = Leg::none;
+    handshake_.reset();
+    connect(connect_again_ms);
     return;
   }
   if (handshaking) {

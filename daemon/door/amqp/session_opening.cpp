@@ -37,12 +37,19 @@ void Session::greet() {
     end_unserved(refusal_);
     return;
   }
+  connect_deadline_ms_ = core_->now_ms() + core_->config.broker.connect_timeout_ms;
+  connect(0);
+}
+
+void Session::connect(uint64_t after_ms) {
   stage_ = Stage::connecting;
-  connector_ = std::make_unique<Connector>(&loop_, core_->config.broker, shared_.preferred_url,
-                                           [this](Result<Connected> result) {
-                                             connected(std::move(result));
-                                             turn();
-                                           });
+  connector_ = std::make_unique<Connector>(
+      &loop_, core_->config.broker, shared_.preferred_url,
+      [this](Result<Connected> result) {
+        connected(std::move(result));
+        turn();
+      },
+      after_ms, connect_deadline_ms_);
 }
 
 void Session::connected(Result<Connected> result) {
