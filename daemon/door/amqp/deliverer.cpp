@@ -274,7 +274,8 @@ void Deliverer::finish_check(Channel& channel) {
     delivery->queue = channel.gets_awaited.front().queue;
     channel.gets_awaited.pop_front();
   }
-  delivery->key = as_text(Bytes(delivery->body).subspan(claim_prefix_bytes));
+  // A body that is far too long for a check is hostile or broken: its start says enough, a key it is not.
+  delivery->key = as_text(Bytes(delivery->body).subspan(claim_prefix_bytes)).substr(0, 2 * claim_key_bytes_max);
   delivery->method.assign(method_payload.begin(), method_payload.end());
   Bytes header_payload = out.header.payload();
   delivery->header.assign(header_payload.begin(), header_payload.end());
