@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <iostream>
 
 #include "config/load.h"
@@ -110,6 +111,9 @@ class Daemon {
   void finish() {
     uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
     signals_->close();
+    // The end is a moment away, and in order: one more signal changes nothing.
+    std::signal(SIGTERM, SIG_IGN);
+    std::signal(SIGINT, SIG_IGN);
     mailbox_->close();
   }
 

@@ -54,7 +54,7 @@ def test_a_body_of_100_mib_is_consumed_without_being_held_in_memory(bellhop, bro
     side.send(check(put_object(daemon, payload)))
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver(timeout=60).body == payload
-    assert daemon.memory_kib("VmHWM") < 64 * 1024
+    daemon.assert_memory_below(64 * 1024, "VmHWM")
     consumer.ack(1)
     consumer.client.close()
     assert side.count() == 0
@@ -73,7 +73,7 @@ def test_a_slow_client_stops_the_stream_and_another_session_goes_on(bellhop, bro
     quick = Consumer(daemon, fast.queue)
     assert quick.deliver().body == payload and quick.deliver().body == payload
     assert quick.bodies(500) == [b"small"] * 500
-    assert daemon.memory_kib() - before < 16 * 1024
+    daemon.assert_memory_below(16 * 1024, beyond=before)
 
 
 def test_a_client_that_reads_nothing_stops_the_deliveries_and_memory_stays_flat(bellhop, broker, name):
@@ -93,7 +93,7 @@ def test_a_client_that_reads_nothing_stops_the_deliveries_and_memory_stays_flat(
         return now == last_count
     wait_until(settled, 15, "the deliveries to stop")
     assert side.count() > 1000
-    assert daemon.memory_kib("VmHWM") < 64 * 1024
+    daemon.assert_memory_below(64 * 1024, "VmHWM")
     assert sum(1 for _ in range(2000) if consumer.deliver().body == body) == 2000
 
 

@@ -114,7 +114,7 @@ def test_a_body_of_100_mib_is_stored_with_little_memory(bellhop, broker, name):
     up.channel.publish("", queue, body)
     up.channel.wait_for("basic.ack", timeout=120)
     assert daemon.object(key_of(direct.get_wait(queue))) == body
-    assert daemon.memory_kib("VmHWM") < 100 * KIB
+    daemon.assert_memory_below(100 * KIB, "VmHWM")
 
 
 @pytest.mark.parametrize("transfers", [1, 3, 16])

@@ -200,6 +200,11 @@ class Bellhop:
     def object(self, key):
         return (self.store_path / key).read_bytes()
 
+    def assert_memory_below(self, kib, field="VmRSS", beyond=0):
+        """Resident memory (VmHWM: its peak) of at most `kib` above `beyond`. A sanitizer's own memory says nothing of the daemon's."""
+        if TIME_FACTOR == 1:
+            assert self.memory_kib(field) - beyond < kib
+
     def memory_kib(self, field="VmRSS"):
         """VmRSS or VmHWM from /proc."""
         for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
