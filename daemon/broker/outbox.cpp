@@ -55,10 +55,15 @@ ssize_t Outbox::flush(int fd) {
       pieces[count] = {const_cast<uint8_t*>(at), segment.size};
       wanted += segment.size;
     }
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = count;
-    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+    ssize_t sent;
+    if (count == 1) {  // the usual case; a list of pieces costs the kernel more
+      sent = ::send(fd, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL);
+    } else {
+      msghdr message{};
+      message.msg_iov = pieces;
+      message.msg_iovlen = count;
+      sent = ::sendmsg(fd, &message, MSG_NOSIGNAL);
+    }
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) break;

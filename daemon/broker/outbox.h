@@ -1,6 +1,6 @@
 // The bytes that wait for one socket, in order: some owned here, some borrowed from where they were read. A
-// batch goes out with one sendmsg, so that relaying a read of many frames costs one system call and no copy.
-// Hot path: no allocation in steady state.
+// batch goes out with one send or sendmsg, so that relaying a read of many frames costs one system call and
+// no copy. Hot path: no allocation in steady state.
 //
 //     owned_    |..sent..|== O1 ==|= O2 =|-- open: appended since the last borrow --|
 //     segments_           [O1] [B1 ->elsewhere] [O2] [B2 ->elsewhere]
@@ -28,7 +28,7 @@ class Outbox {
   // begins where the one before it ends (nothing appended in between) becomes one piece with it.
   void borrow(Bytes bytes);
 
-  // Sends what waits: one sendmsg for up to 256 pieces. Returns the bytes that the socket took; less than
+  // Sends what waits: one system call for up to 256 pieces. Returns the bytes that the socket took; less than
   // pending() was means that it is full, and what was borrowed and not sent has been copied. -1 (errno
   // tells): the socket is broken; everything is dropped.
   ssize_t flush(int fd);
