@@ -17,6 +17,7 @@ struct FilesystemCore {
 
   const StorePlace place;
   KeySource keys;
+  SharedSync directory_sync;
   ThreadPool pool;
 };
 

@@ -153,7 +153,7 @@ Result<Claim> FilesystemUpload::publish() {
     if (!created) return Error{created.error()};
     file_.emplace(std::move(created.value()));
   }
-  auto published = file_->publish();
+  auto published = file_->publish(core_->directory_sync);
   file_.reset();
   if (!published) return Error{published.error()};
   return Claim{core_->place.name, key_, size_bytes_, hash_.hex()};

@@ -61,11 +61,15 @@ Result<StoreDirectory> StoreDirectory::open(const StorePlace& place) {
   return unavailable(place, fmt::format("{}: {}", place.path, errno_text(error)));
 }
 
+SharedSync::Place StoreDirectory::identity() const {
+  struct stat status {};
+  if (fstat(fd(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 bool StoreDirectory::is_same_as(const StoreDirectory& other) const {
-  struct stat mine {
-  }, theirs{};
-  return fstat(fd(), &mine) == 0 && fstat(other.fd(), &theirs) == 0 && mine.st_dev == theirs.st_dev &&
-         mine.st_ino == theirs.st_ino;
+  const SharedSync::Place mine = identity();
+  return mine == other.identity() && mine != SharedSync::Place{};
 }
 
 bool StoreDirectory::has_marker() const {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "daemon/claims/file_descriptor.h"
+#include "daemon/claims/shared_sync.h"
 #include "proto/result.h"
 
 namespace bellhop {
@@ -33,6 +34,8 @@ class StoreDirectory {
   static Result<StoreDirectory> open(const StorePlace& place);
 
   int fd() const { return fd_.get(); }
+  // Device and inode; both 0 when the filesystem does not say.
+  SharedSync::Place identity() const;
   bool is_same_as(const StoreDirectory& other) const;
   bool has_marker() const;
   // An error when the place requires the marker and it is not there: the mount is gone, nothing may be

@@ -15,6 +15,8 @@ namespace bellhop {
 
 namespace {
 
+constexpr uint64_t writeback_bytes_min = 8 * 1024 * 1024;
+
 // A file without a name gets one through /proc: the other way (AT_EMPTY_PATH) needs a capability that bellhop
 // does without.
 bool has_proc_fd() {
@@ -73,7 +75,9 @@ UnfinishedObject::UnfinishedObject(UnfinishedObject&& other) noexcept
       key_(std::move(other.key_)),
       directory_(std::move(other.directory_)),
       file_(std::move(other.file_)),
-      dot_name_(std::exchange(other.dot_name_, {})) {}
+      dot_name_(std::exchange(other.dot_name_, {})),
+      written_bytes_(other.written_bytes_),
+      started_bytes_(other.started_bytes_) {}
 
 UnfinishedObject::~UnfinishedObject() {
   if (!dot_name_.empty()) unlinkat(directory_.fd(), dot_name_.c_str(), 0);
@@ -94,6 +98,7 @@ Result<void> UnfinishedObject::append(std::span<iovec> pieces) {
         writev(file_.get(), pieces.data(), static_cast<int>(std::min<size_t>(pieces.size(), IOV_MAX)));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return failed("write", done < 0 ? errno : EIO);
+    written_bytes_ += static_cast<uint64_t>(done);
     size_t left = static_cast<size_t>(done);
     while (left != 0) {
       iovec& piece = pieces.front();
@@ -104,10 +109,20 @@ Result<void> UnfinishedObject::append(std::span<iovec> pieces) {
       if (piece.iov_len == 0) pieces = pieces.subspan(1);
     }
   }
+  start_writeback();
   return {};
 }
 
-Result<void> UnfinishedObject::publish() {
+// A large file goes to the disk while it arrives, not all at once when the last byte has come. What fails
+// here is told by the fsync.
+void UnfinishedObject::start_writeback() {
+  if (!place_->fsync || written_bytes_ - started_bytes_ < writeback_bytes_min) return;
+  sync_file_range(file_.get(), static_cast<off_t>(started_bytes_),
+                  static_cast<off_t>(written_bytes_ - started_bytes_), SYNC_FILE_RANGE_WRITE);
+  started_bytes_ = written_bytes_;
+}
+
+Result<void> UnfinishedObject::publish(SharedSync& directory_sync) {
   // Before it gets its name, so that no reader ever meets a file that it may not read.
   if (place_->group && fchown(file_.get(), static_cast<uid_t>(-1), *place_->group) != 0) {
     return failed("set the group of", errno);
@@ -127,7 +142,7 @@ Result<void> UnfinishedObject::publish() {
 
   if (const int error = put_in_place(); error != 0) return failed("link", error);
   if (!place_->fsync) return {};
-  auto synced = directory_.sync();
+  auto synced = directory_sync.run(directory_.identity(), [this] { return directory_.sync(); });
   if (synced) return {};
   unlinkat(directory_.fd(), key_.c_str(), 0);
   return Error{fmt::format("store '{}': {}: {}", place_->name, place_->path, synced.error())};

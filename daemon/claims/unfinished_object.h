@@ -25,14 +25,15 @@ class UnfinishedObject {
 
   // Appends all pieces; changes `pieces` on the way.
   Result<void> append(std::span<iovec> pieces);
-  // Gives it mode and group, syncs it, and puts it under its key, whole. After an error nothing is there
-  // under the key.
-  Result<void> publish();
+  // Gives it mode and group, syncs it, puts it under its key, whole, and syncs the directory together with
+  // whoever else does through `directory_sync`. After an error nothing is there under the key.
+  Result<void> publish(SharedSync& directory_sync);
 
  private:
   UnfinishedObject(const StorePlace& place, std::string key, StoreDirectory directory, FileDescriptor file,
                    std::string dot_name);
   Error failed(const char* what, int error) const;
+  void start_writeback();
   int put_in_place();  // 0 or an errno
 
   const StorePlace* place_;
@@ -40,6 +41,8 @@ class UnfinishedObject {
   StoreDirectory directory_;
   FileDescriptor file_;
   std::string dot_name_;  // empty: the file has no name
+  uint64_t written_bytes_ = 0;
+  uint64_t started_bytes_ = 0;  // of written_bytes_: on their way to the disk already
 };
 
 }  // namespace bellhop

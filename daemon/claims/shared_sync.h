@@ -1,0 +1,48 @@
+// One fsync of a directory for all files that were linked into it at about the same time. Who comes while two
+// syncs are under way waits for the next one, together with all others who do: that one begins after they
+// have linked their files, so it covers them. Two, because a filesystem with a journal shares its commits by
+// itself, and there one at a time would only add to the wait.
+//
+//     a links ─► sync ════════════════╗
+//     b links ───► sync ══════════════║════╗
+//     c links ────────── waits ───────╫─► sync (one of the two does it) ══► c and d go on
+//     d links ───────────── waits ────╝
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "proto/result.h"
+
+namespace bellhop {
+
+class SharedSync {
+ public:
+  // Which directory: device and inode. Only callers that name the same one share a sync.
+  using Place = std::pair<uint64_t, uint64_t>;
+
+  // Returns when a sync of `place` that began after this call has ended, with its outcome. `sync` does it; it
+  // is called by one of those who wait for it. Any thread that may block.
+  Result<void> run(Place place, const std::function<Result<void>()>& sync);
+  // How many wait for a sync that has not begun. Any thread.
+  size_t waiting() const;
+
+ private:
+  struct Group {
+    Place place;
+    bool has_begun = false, is_done = false;
+    Result<void> outcome;
+  };
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<Group> gathering_;  // whose sync has not begun
+  size_t running_ = 0, waiting_ = 0;
+};
+
+}  // namespace bellhop
