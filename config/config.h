@@ -61,6 +61,7 @@ struct FilesystemStore {
   std::string group;
   bool fsync = true;
   bool marker_required = true;
+  std::optional<uint64_t> retention_ms;  // unset: nothing is removed for its age
 };
 struct MemoryStore {};
 struct Store {

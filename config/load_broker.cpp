@@ -110,7 +110,7 @@ void load_broker(Section& root, Config& config) {
       if (*time % 1000 != 0)
         heartbeat->error_with_value("is not in whole seconds, allowed: 0 (off) or whole seconds");
       else
-        broker.heartbeat_ms = *time;
+        broker.heartbeat_ms = static_cast<uint32_t>(*time);
     }
   }
   section.read_time_ms("connect_timeout", broker.connect_timeout_ms, 1);

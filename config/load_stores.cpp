@@ -6,6 +6,9 @@ namespace bellhop::config {
 
 namespace {
 
+constexpr uint64_t retention_ms_min = 60 * 1000;
+constexpr uint64_t retention_ms_max = uint64_t{36500} * 86400 * 1000;
+
 FilesystemStore read_filesystem(Section& section) {
   FilesystemStore out;
   if (const auto path = section.find("path")) {
@@ -21,6 +24,8 @@ FilesystemStore read_filesystem(Section& section) {
   section.read("group", out.group);
   section.read("fsync", out.fsync);
   section.read_choice<bool>("marker", out.marker_required, {{"required", true}, {"optional", false}});
+  if (const auto retention = section.find("retention"))
+    out.retention_ms = retention->time_ms(retention_ms_min, retention_ms_max);
   return out;
 }
 

@@ -92,7 +92,7 @@ std::optional<uint64_t> Value::bytes(uint64_t least, uint64_t most) const {
   return {};
 }
 
-std::optional<uint32_t> Value::time_ms(uint32_t least, uint32_t most) const {
+std::optional<uint64_t> Value::time_ms(uint64_t least, uint64_t most) const {
   const auto text = this->text();
   if (!text) return {};
   const Result<uint64_t> time = parse_time_ms(*text);
@@ -100,10 +100,7 @@ std::optional<uint32_t> Value::time_ms(uint32_t least, uint32_t most) const {
     error_with_value(time.error());
     return {};
   }
-  // 49 days is what 32 bits hold.
-  constexpr uint32_t days_max = 49u * 86400000u;
-  most = std::min(most, days_max);
-  if (time.value() >= least && time.value() <= most) return static_cast<uint32_t>(time.value());
+  if (time.value() >= least && time.value() <= most) return time.value();
   error_with_value("is out of range, allowed: " + show_time(least) + " to " + show_time(most));
   return {};
 }
@@ -200,9 +197,12 @@ void Section::read(const std::string& key, bool& out) {
     if (const auto boolean = value->boolean()) out = *boolean;
 }
 
+// 49 days is what 32 bits hold.
+constexpr uint64_t time_ms_max = 49u * 86400000u;
+
 void Section::read_time_ms(const std::string& key, uint32_t& out, uint32_t least) {
   if (const auto value = find(key))
-    if (const auto time = value->time_ms(least)) out = *time;
+    if (const auto time = value->time_ms(least, time_ms_max)) out = static_cast<uint32_t>(*time);
 }
 
 void Section::read_bytes(const std::string& key, uint64_t& out, uint64_t least) {

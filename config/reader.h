@@ -38,7 +38,7 @@ class Value {
   std::optional<bool> boolean() const;
   std::optional<uint64_t> integer(uint64_t least, uint64_t most) const;
   std::optional<uint64_t> bytes(uint64_t least, uint64_t most = std::numeric_limits<uint64_t>::max()) const;
-  std::optional<uint32_t> time_ms(uint32_t least, uint32_t most = std::numeric_limits<uint32_t>::max()) const;
+  std::optional<uint64_t> time_ms(uint64_t least, uint64_t most) const;
   std::optional<uint32_t> mode() const;
   // `of` says what the entries are, for the error.
   std::optional<std::vector<Value>> sequence(const std::string& of) const;

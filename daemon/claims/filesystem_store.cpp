@@ -86,7 +86,12 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string
     if (!group) return Error{fmt::format("store '{}': {}", name, group.error())};
     place.group = group.value();
   }
-  return open(std::move(place));
+  auto store = open(std::move(place));
+  if (store && config.retention_ms) {
+    store.value()->retention_ = std::make_unique<Retention>(
+        store.value()->core_->place, std::chrono::seconds(*config.retention_ms / 1000));
+  }
+  return store;
 }
 
 Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place) {

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "daemon/claims/claim_store.h"
 #include "daemon/claims/filesystem_core.h"
+#include "daemon/claims/retention.h"
 
 namespace bellhop {
 
@@ -31,6 +32,7 @@ class FilesystemStore : public ClaimStore {
  private:
   explicit FilesystemStore(StorePlace place);
   std::shared_ptr<FilesystemCore> core_;
+  std::unique_ptr<Retention> retention_;  // null: nothing is removed for its age
 };
 
 }  // namespace bellhop

@@ -5,6 +5,7 @@
 #include "config/host_port.h"
 #include "config/load.h"
 #include "config/problems.h"
+#include "config/retention_warnings.h"
 #include "config/units.h"
 
 namespace bellhop {
@@ -99,10 +100,12 @@ void print_stores(const config::Config& config, Report& report) {
       report.line(store.name + ": memory, gone when bellhop ends");
       continue;
     }
-    report.line(store.name + ": filesystem " + quoted(files->path) + ", mode " + show_mode(files->mode) +
-                (files->group.empty() ? "" : ", group " + quoted(files->group)) +
-                (files->fsync ? ", fsync" : ", no fsync") +
-                (files->marker_required ? ", marker required" : ", marker optional"));
+    report.line(
+        store.name + ": filesystem " + quoted(files->path) + ", mode " + show_mode(files->mode) +
+        (files->group.empty() ? "" : ", group " + quoted(files->group)) +
+        (files->fsync ? ", fsync" : ", no fsync") +
+        (files->marker_required ? ", marker required" : ", marker optional") +
+        (files->retention_ms ? ", objects removed after " + config::show_time(*files->retention_ms) : ""));
   }
 }
 
@@ -264,6 +267,10 @@ int check(const std::string& file, std::ostream& out, std::ostream& err) {
   print_limits(config.limits, report);
   report.section("log");
   report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));
+  if (const auto warnings = config::retention_warnings(config); !warnings.empty()) {
+    report.section("warnings");
+    for (const std::string& warning : warnings) report.line(warning);
+  }
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "config/load.h"
+#include "config/retention_warnings.h"
 #include "daemon/broker/control.h"
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
@@ -77,6 +78,7 @@ class Daemon {
         &loop_, [this] { drain(); }, [] { stop_now(); });
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
+    for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
     control_ = std::make_unique<Control>(shared_.config);
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
     uv_run(&loop_, UV_RUN_DEFAULT);

@@ -75,8 +75,7 @@ TEST_CASE("keys that this version does not have are unknown keys", "[config]") {
   unknown(broker + "spool: { path: /x }", "f:2:1: spool: ");
   unknown(broker + "admin: { tcp: 127.0.0.1:9419 }", "f:2:1: admin: ");
   unknown("broker: { url: amqp://localhost, tls: { ca: x } }", "f:1:34: broker.tls: ");
-  unknown(broker + "stores: { a: { type: filesystem, path: /x, retention: 30d } }",
-          "f:2:44: stores.a.retention: ");
+  unknown(broker + "stores: { a: { type: memory, retention: 30d } }", "f:2:30: stores.a.retention: ");
   unknown(broker + "routes: [{ name: a, durability: confirm }]", "f:2:21: routes[0].durability: ");
   unknown(broker + "<<: { service: x }", "f:2:1: ...: ");
 }
@@ -87,7 +86,7 @@ TEST_CASE("an unknown key suggests the nearest, in every section", "[config]") {
   CHECK(errors_after_broker("stores: { a: { type: filesystem, paht: /x } }") ==
         Lines{"f:2:14: stores.a.path: is missing, allowed: a directory's path",
               "f:2:34: stores.a.paht: unknown key (did you mean path?), allowed: type, path, mode, group, "
-              "fsync, marker"});
+              "fsync, marker, retention"});
   CHECK(
       errors_after_broker("routes: [{ name: a, match: { routing-key: x } }]") ==
       Lines{
