@@ -64,9 +64,24 @@ struct FilesystemStore {
   std::optional<uint64_t> retention_ms;  // unset: nothing is removed for its age
 };
 struct MemoryStore {};
+struct S3Store {
+  std::string endpoint;  // http:// or https://, host, perhaps a port; empty: AWS, by its region
+  std::string region;    // empty: what the environment or the shared files say, else us-east-1
+  std::string bucket;
+  std::string prefix;  // in front of each key; of characters that need no escaping in a URL
+  bool path_style = true;
+  // Empty: the environment's, then the shared credentials file's.
+  std::string access_key, secret_key, session_token;
+  enum class Encryption { none, aes256, kms };
+  Encryption sse = Encryption::none;
+  std::string kms_key_id;  // empty: the bucket's own
+  uint32_t timeout_ms = 30000;
+  uint32_t retries = 5;
+  bool probe = true;
+};
 struct Store {
   std::string name;
-  std::variant<FilesystemStore, MemoryStore> kind;
+  std::variant<FilesystemStore, MemoryStore, S3Store> kind;
 };
 
 struct ClaimCheck {

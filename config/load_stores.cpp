@@ -1,4 +1,5 @@
 // stores: where payloads go.
+#include "config/load_s3_store.h"
 #include "config/load_sections.h"
 #include "config/names.h"
 
@@ -31,16 +32,18 @@ FilesystemStore read_filesystem(Section& section) {
 
 // A store with errors is kept under its name too, so that what names it is not reported as well.
 Store read_store(const std::string& name, const Value& value) {
-  enum class Type { none, filesystem, memory };
+  enum class Type { none, filesystem, s3, memory };
   Store store{name, MemoryStore{}};
   Section section(value);
   if (!section.ok()) return store;
   Type type = Type::none;
-  section.read_choice<Type>("type", type, {{"filesystem", Type::filesystem}, {"memory", Type::memory}});
-  if (!section.find("type")) section.missing("type", "is missing, allowed: filesystem, memory");
+  section.read_choice<Type>(
+      "type", type, {{"filesystem", Type::filesystem}, {"s3", Type::s3}, {"memory", Type::memory}});
+  if (!section.find("type")) section.missing("type", "is missing, allowed: filesystem, s3, memory");
   // Which keys are unknown depends on the type.
   if (type == Type::none) return store;
   if (type == Type::filesystem) store.kind = read_filesystem(section);
+  if (type == Type::s3) store.kind = read_s3(section);
   section.finish();
   return store;
 }

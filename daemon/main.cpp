@@ -1,9 +1,11 @@
-// bellhop's command line: run, check, --version. Exit codes: 0 ok, 1 failure, 2 usage or configuration.
+// bellhop's command line: run, check, sweep, --version. Exit codes: 0 ok, 1 failure, 2 usage or
+// configuration.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "daemon/cli/check.h"
 #include "daemon/cli/run.h"
+#include "daemon/cli/sweep.h"
 
 namespace {
 
@@ -17,6 +19,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
     std::cerr << "unknown argument '" << unknown.front() << '\'';
   std::cerr << "\nUsage: bellhop run --config FILE\n"
                "       bellhop check FILE\n"
+               "       bellhop sweep STORE --config FILE [--older-than TIME] [--dry-run]\n"
                "       bellhop --version | --help\n";
   return 2;
 }
@@ -38,11 +41,20 @@ int main(int argc, char** argv) {
   CLI::App* check = app.add_subcommand(
       "check", "Say what a configuration means, or all that is wrong with it (check FILE)");
   check->add_option("FILE", file, "The YAML configuration")->required()->type_name("");
+  CLI::App* sweep = app.add_subcommand(
+      "sweep", "Remove what a store holds and nobody needs any more (sweep STORE --config FILE)");
+  std::string store;
+  bellhop::SweepOptions options;
+  sweep->add_option("STORE", store, "A store's name in the configuration")->required()->type_name("");
+  sweep->add_option("--config", file, "The YAML configuration")->required()->type_name("FILE");
+  sweep->add_option("--older-than", options.older_than, "Only what is older (24h)")->type_name("TIME");
+  sweep->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? app.exit(error) : wrong_usage(app, error);
   }
   if (run->parsed()) return bellhop::run(file);
+  if (sweep->parsed()) return bellhop::sweep(file, store, options, std::cout, std::cerr);
   return bellhop::check(file, std::cout, std::cerr);
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/claims/filesystem_store.h"
 #include "daemon/claims/memory_store.h"
+#include "daemon/claims/s3_store.h"
 
 namespace bellhop {
 
@@ -12,6 +13,10 @@ Result<std::unique_ptr<Stores>> Stores::open(const config::Config& config) {
   for (const config::Store& each : config.stores) {
     if (const auto* filesystem = std::get_if<config::FilesystemStore>(&each.kind)) {
       auto opened = FilesystemStore::open(each.name, *filesystem);
+      if (!opened) return Error{opened.error()};
+      stores->stores_.push_back(std::move(opened.value()));
+    } else if (const auto* s3 = std::get_if<config::S3Store>(&each.kind)) {
+      auto opened = S3Store::open(each.name, *s3);
       if (!opened) return Error{opened.error()};
       stores->stores_.push_back(std::move(opened.value()));
     } else {

@@ -91,22 +91,39 @@ void print_broker(const config::Broker& broker, Report& report) {
               ", connect_timeout " + show_time(broker.connect_timeout_ms));
 }
 
+std::string describe(const config::FilesystemStore& files) {
+  return "filesystem " + quoted(files.path) + ", mode " + show_mode(files.mode) +
+         (files.group.empty() ? "" : ", group " + quoted(files.group)) +
+         (files.fsync ? ", fsync" : ", no fsync") +
+         (files.marker_required ? ", marker required" : ", marker optional") +
+         (files.retention_ms ? ", objects removed after " + show_time(*files.retention_ms) : "");
+}
+
+std::string describe(const config::S3Store& s3) {
+  using Encryption = config::S3Store::Encryption;
+  std::string out = "s3 bucket " + quoted(s3.bucket) + " at " + (s3.endpoint.empty() ? "AWS" : s3.endpoint) +
+                    (s3.region.empty() ? "" : ", region " + quoted(s3.region)) +
+                    (s3.prefix.empty() ? "" : ", prefix " + quoted(s3.prefix)) +
+                    (s3.path_style ? ", path style" : ", virtual host style");
+  out += s3.access_key.empty() ? ", credentials of the environment or the shared credentials file"
+                               : ", credentials of this file";
+  if (s3.sse == Encryption::aes256) out += ", encrypted with AES256";
+  if (s3.sse == Encryption::kms)
+    out += s3.kms_key_id.empty() ? ", encrypted with aws:kms"
+                                 : ", encrypted with aws:kms key " + quoted(s3.kms_key_id);
+  out += ", timeout " + show_time(s3.timeout_ms) + ", " + std::to_string(s3.retries) + " retries";
+  return out + (s3.probe ? ", probed at start" : ", not probed");
+}
+
+std::string describe(const config::MemoryStore&) {
+  return "memory, gone when bellhop ends";
+}
+
 void print_stores(const config::Config& config, Report& report) {
   report.section("stores");
   if (config.stores.empty()) report.line("none");
-  for (const config::Store& store : config.stores) {
-    const auto* const files = std::get_if<config::FilesystemStore>(&store.kind);
-    if (files == nullptr) {
-      report.line(store.name + ": memory, gone when bellhop ends");
-      continue;
-    }
-    report.line(
-        store.name + ": filesystem " + quoted(files->path) + ", mode " + show_mode(files->mode) +
-        (files->group.empty() ? "" : ", group " + quoted(files->group)) +
-        (files->fsync ? ", fsync" : ", no fsync") +
-        (files->marker_required ? ", marker required" : ", marker optional") +
-        (files->retention_ms ? ", objects removed after " + config::show_time(*files->retention_ms) : ""));
-  }
+  for (const config::Store& store : config.stores)
+    report.line(store.name + ": " + std::visit([](const auto& kind) { return describe(kind); }, store.kind));
 }
 
 std::string describe(const config::ClaimCheck& claim_check) {

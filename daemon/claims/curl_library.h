@@ -1,0 +1,44 @@
+// libcurl, and from OpenSSL's libcrypto the one digest that a signed payload needs. Both are loaded when the
+// first S3 store is opened, and not linked: with their own libraries they are several MiB of memory that a
+// bellhop without S3 does without.
+#pragma once
+
+#include <curl/curl.h>
+#include <openssl/evp.h>
+
+#include "proto/result.h"
+
+namespace bellhop {
+
+// The functions in use, under their names without `curl_`.
+struct CurlLibrary {
+  decltype(&curl_global_init) global_init;
+  decltype(&curl_easy_init) easy_init;
+  decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_getinfo) easy_getinfo;
+  decltype(&curl_easy_pause) easy_pause;
+  decltype(&curl_easy_cleanup) easy_cleanup;
+  decltype(&curl_easy_strerror) easy_strerror;
+  decltype(&curl_slist_append) slist_append;
+  decltype(&curl_slist_free_all) slist_free_all;
+  decltype(&curl_multi_init) multi_init;
+  decltype(&::curl_multi_setopt) multi_setopt;
+  decltype(&curl_multi_add_handle) multi_add_handle;
+  decltype(&curl_multi_remove_handle) multi_remove_handle;
+  decltype(&curl_multi_assign) multi_assign;
+  decltype(&curl_multi_socket_action) multi_socket_action;
+  decltype(&curl_multi_info_read) multi_info_read;
+  decltype(&curl_multi_cleanup) multi_cleanup;
+
+  decltype(&EVP_MD_CTX_new) md_ctx_new;
+  decltype(&EVP_MD_CTX_free) md_ctx_free;
+  decltype(&EVP_DigestInit_ex) digest_init;
+  decltype(&EVP_DigestUpdate) digest_update;
+  decltype(&EVP_DigestFinal_ex) digest_final;
+  decltype(&EVP_sha256) sha256;
+
+  // Any thread; loads and initialises at the first call. They stay for the process's life.
+  static Result<const CurlLibrary*> load();
+};
+
+}  // namespace bellhop

@@ -1,0 +1,178 @@
+#include "daemon/claims/s3_client.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace bellhop {
+
+namespace {
+constexpr uint64_t stall_check_ms = 250;
+// An attempt that got so far starts the count of attempts anew: a long download over a bad line goes on.
+constexpr uint64_t progress_bytes = uint64_t{1} << 20;
+}  // namespace
+
+// Freed when libuv has let go of it.
+struct S3Client::Timer {
+  uv_timer_t uv{};
+};
+
+// A callback may hold what holds the call.
+void S3Client::drop_callbacks(S3Call& call) {
+  call.done = nullptr;
+  call.before_attempt = nullptr;
+  call.amend = nullptr;
+  call.is_transient_too = nullptr;
+  call.request.sink = nullptr;
+}
+
+S3Client::S3Client(CurlLoop& loop, S3Settings settings, uint32_t retries)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      retries_(retries),
+      random_(static_cast<uint32_t>(std::random_device{}())),
+      timer_(new Timer) {
+  uv_timer_init(loop.uv(), &timer_->uv);
+  timer_->uv.data = this;
+}
+
+S3Client::~S3Client() {
+  quiet_ = nullptr;
+  while (!calls_.empty()) cancel(*calls_.begin());
+  timer_->uv.data = timer_;
+  uv_close(reinterpret_cast<uv_handle_t*>(&timer_->uv),
+           [](uv_handle_t* handle) { delete static_cast<Timer*>(handle->data); });
+}
+
+void S3Client::start(const std::shared_ptr<S3Call>& call) {
+  calls_.insert(call);
+  call->state_ = S3Call::State::queued;
+  queue_.push_back(call);
+  pump();
+}
+
+void S3Client::cancel(const std::shared_ptr<S3Call>& call) {
+  if (call->state_ == S3Call::State::over || call->state_ == S3Call::State::fresh) return;
+  const std::shared_ptr<S3Call> kept = call;  // `call` may be an entry of ours
+  kept->transfer_.reset();
+  leave(kept);
+  drop_callbacks(*kept);
+  pump();
+}
+
+// The call's place goes to the next.
+void S3Client::leave(const std::shared_ptr<S3Call>& call) {
+  if (call->state_ == S3Call::State::running) running_--;
+  if (call->state_ == S3Call::State::queued) std::erase(queue_, call);
+  call->state_ = S3Call::State::over;
+  calls_.erase(call);
+  check_quiet();
+}
+
+void S3Client::pump() {
+  while (!queue_.empty() && running_ < running_max) {
+    const std::shared_ptr<S3Call> call = queue_.front();
+    queue_.pop_front();
+    run(call);
+  }
+  arm();
+}
+
+void S3Client::run(const std::shared_ptr<S3Call>& call) {
+  call->state_ = S3Call::State::running;
+  running_++;
+  call->attempt_++;
+  if (call->before_attempt) call->before_attempt(call->attempt_);
+  call->transfer_ = std::make_unique<S3Transfer>(loop_, settings_, call->request,
+                                                 [this, weak = std::weak_ptr(call)](S3Answer answer) {
+                                                   if (const auto alive = weak.lock())
+                                                     ended(alive, std::move(answer));
+                                                 });
+}
+
+void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
+  const uint64_t received_bytes = call->transfer_->received_bytes();
+  call->transfer_.reset();
+  if (call->amend) call->amend(answer);
+  if (answer.sent_all) call->may_have_been_done = true;
+  if (received_bytes >= progress_bytes) call->attempt_ = 1;
+  const bool transient = outcome_of(answer) == S3Outcome::transient ||
+                         (!answer.ok() && call->is_transient_too && call->is_transient_too(answer));
+  if (transient && !call->once && call->attempt_ <= retries_) {
+    call->state_ = S3Call::State::waiting;
+    running_--;
+    call->due_at_ms_ = loop_.now_ms() + backoff_.wait_ms(call->attempt_, random_);
+    pump();
+    return;
+  }
+  leave(call);
+  const auto done = std::exchange(call->done, nullptr);
+  drop_callbacks(*call);
+  if (done) done(std::move(answer));
+  pump();
+}
+
+void S3Client::after(uint64_t wait_ms, std::function<void()> task) {
+  later_.push_back({loop_.now_ms() + wait_ms, std::move(task)});
+  arm();
+}
+
+void S3Client::tick() {
+  const uint64_t now = loop_.now_ms();
+  std::vector<std::shared_ptr<S3Call>> stalled;
+  for (const auto& call : calls_) {
+    if (call->transfer_ != nullptr && call->transfer_->is_stalled()) stalled.push_back(call);
+    if (call->state_ == S3Call::State::waiting && call->due_at_ms_ <= now) {
+      call->state_ = S3Call::State::queued;
+      queue_.push_back(call);
+    }
+  }
+  for (const auto& call : stalled) {
+    if (call->transfer_ != nullptr) call->transfer_->end_as_stalled();
+  }
+  std::vector<std::function<void()>> due;
+  std::erase_if(later_, [&](Later& each) {
+    if (each.at_ms > now) return false;
+    due.push_back(std::move(each.task));
+    return true;
+  });
+  for (const auto& task : due) task();
+  pump();
+}
+
+void S3Client::arm() {
+  uint64_t next = std::numeric_limits<uint64_t>::max();
+  if (running_ != 0) next = loop_.now_ms() + stall_check_ms;
+  for (const auto& call : calls_) {
+    if (call->state_ == S3Call::State::waiting) next = std::min(next, call->due_at_ms_);
+  }
+  for (const Later& each : later_) next = std::min(next, each.at_ms);
+  if (next == std::numeric_limits<uint64_t>::max()) {
+    uv_timer_stop(&timer_->uv);
+    return;
+  }
+  const uint64_t now = loop_.now_ms();
+  uv_timer_start(
+      &timer_->uv, [](uv_timer_t* timer) { static_cast<S3Client*>(timer->data)->tick(); },
+      next > now ? next - now : 0, 0);
+}
+
+void S3Client::finish(uint64_t patience_ms, std::function<void()> quiet) {
+  const auto calls = calls_;
+  for (const auto& call : calls) {
+    if (!call->is_undo) cancel(call);
+  }
+  quiet_ = std::move(quiet);
+  after(patience_ms, [this] {
+    if (const auto called = std::exchange(quiet_, nullptr)) called();
+  });
+  check_quiet();
+}
+
+void S3Client::check_quiet() {
+  if (!quiet_) return;
+  if (std::any_of(calls_.begin(), calls_.end(), [](const auto& call) { return call->is_undo; })) return;
+  std::exchange(quiet_, nullptr)();
+}
+
+}  // namespace bellhop

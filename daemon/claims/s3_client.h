@@ -1,0 +1,108 @@
+// S3 requests with what makes them dependable: attempts repeated with backoff while the failure is one that
+// passes, a bound on how many run at one time, and an end for those that stand still.
+//
+//   start ─► queued ─► running ─┬─ ok, or a failure that lasts ──────► done
+//               ▲               └─ transient, attempts left ─► waiting ─┐
+//               └────────────────────────────── backoff ◄───────────────┘
+//
+// One thread: the store's.
+#pragma once
+
+#include <uv.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "daemon/claims/backoff.h"
+#include "daemon/claims/s3_transfer.h"
+
+namespace bellhop {
+
+class S3Client;
+
+// One request through all its attempts.
+class S3Call {
+ public:
+  S3Request request;
+  // Called before each attempt (counted from 1); may change the request, so that one that broke off goes on.
+  std::function<void(uint32_t attempt)> before_attempt;
+  // Sets right what an answer's status does not say.
+  std::function<void(S3Answer& answer)> amend;
+  // A failure that is worth another attempt to this request, though not to every one.
+  std::function<bool(const S3Answer& answer)> is_transient_too;
+  // Of the last attempt. The call is over when it runs.
+  std::function<void(S3Answer answer)> done;
+  bool once = false;                // no second attempt
+  bool is_undo = false;             // a store that ends waits for it
+  bool may_have_been_done = false;  // an attempt sent all of its request, whatever the answer was
+
+  bool is_running() const { return transfer_ != nullptr; }
+  bool has_sent_all() const { return transfer_ != nullptr && transfer_->has_sent_all(); }
+  // The request's body has more now.
+  void resume() {
+    if (transfer_ != nullptr) transfer_->resume();
+  }
+
+ private:
+  friend class S3Client;
+  enum class State { fresh, queued, running, waiting, over };
+  State state_ = State::fresh;
+  std::unique_ptr<S3Transfer> transfer_;
+  uint32_t attempt_ = 0;
+  uint64_t due_at_ms_ = 0;
+};
+
+class S3Client {
+ public:
+  S3Client(CurlLoop& loop, S3Settings settings, uint32_t retries);
+  ~S3Client();
+  S3Client(const S3Client&) = delete;
+  S3Client& operator=(const S3Client&) = delete;
+
+  const S3Settings& settings() const { return settings_; }
+  CurlLoop& loop() { return loop_; }
+
+  void start(const std::shared_ptr<S3Call>& call);
+  // No callback of it is called any more.
+  void cancel(const std::shared_ptr<S3Call>& call);
+  // Half of the places are free: a request that may have to wait for its body may take one.
+  bool has_room() const { return running_ < running_max / 2; }
+  // Calls `task` after that time, unless the client ends first.
+  void after(uint64_t wait_ms, std::function<void()> task);
+  // `quiet` is called when no undo is under way, or the time is over; other calls are cancelled now.
+  void finish(uint64_t patience_ms, std::function<void()> quiet);
+
+  static constexpr size_t running_max = 64;
+
+ private:
+  static void drop_callbacks(S3Call& call);
+  void pump();
+  void run(const std::shared_ptr<S3Call>& call);
+  void ended(const std::shared_ptr<S3Call>& call, S3Answer answer);
+  void leave(const std::shared_ptr<S3Call>& call);
+  void tick();
+  void arm();
+  void check_quiet();
+
+  CurlLoop& loop_;
+  const S3Settings settings_;
+  const uint32_t retries_;
+  const Backoff backoff_;
+  std::minstd_rand random_;
+  std::set<std::shared_ptr<S3Call>> calls_;
+  std::deque<std::shared_ptr<S3Call>> queue_;
+  size_t running_ = 0;
+  struct Later {
+    uint64_t at_ms;
+    std::function<void()> task;
+  };
+  std::vector<Later> later_;
+  std::function<void()> quiet_;
+  struct Timer;
+  Timer* timer_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,95 @@
+#include "daemon/claims/s3_core.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <future>
+
+#include "daemon/claims/sha256.h"
+#include "proto/claim_frame.h"
+
+namespace bellhop {
+
+namespace {
+
+class TextBody : public S3Body {
+ public:
+  explicit TextBody(std::string text) : text_(std::move(text)) {}
+  uint64_t size_bytes() const override { return text_.size(); }
+  Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) override {
+    const size_t got = std::min<size_t>(count, text_.size() - offset);
+    std::copy_n(text_.begin() + static_cast<std::ptrdiff_t>(offset), got, into);
+    return got;
+  }
+
+ private:
+  const std::string text_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<S3Core>> S3Core::open(const std::string& name, const config::S3Store& config,
+                                             const Environment& environment) {
+  const auto credentials = find_s3_credentials(config, environment);
+  if (!credentials) return Error{fmt::format("store '{}': {}", name, credentials.error())};
+  auto loop = CurlLoop::open();
+  if (!loop) return Error{fmt::format("store '{}': {}", name, loop.error())};
+  const std::string region = find_s3_region(config, environment);
+  auto core = std::make_shared<S3Core>(name, config, S3Address(config, region));
+  core->loop = std::move(loop.value());
+  core->loop->post([raw = core.get(), settings = S3Settings{credentials.value(), region,
+                                                            find_ca_bundle(environment), config.timeout_ms}] {
+    raw->client = std::make_unique<S3Client>(*raw->loop, settings, raw->config.retries);
+  });
+  return core;
+}
+
+void S3Core::close(const std::shared_ptr<S3Core>& core) {
+  constexpr uint64_t undo_patience_ms = 5000;
+  std::promise<void> quiet;
+  core->loop->post(
+      [raw = core.get(), &quiet] { raw->client->finish(undo_patience_ms, [&quiet] { quiet.set_value(); }); });
+  quiet.get_future().wait();
+  core->loop->stop([raw = core.get()] { raw->client.reset(); });
+}
+
+std::shared_ptr<S3Call> S3Core::call(std::string method, std::string url) const {
+  auto out = std::make_shared<S3Call>();
+  out->request.method = std::move(method);
+  out->request.url = std::move(url);
+  return out;
+}
+
+void S3Core::set_body(S3Call& call, std::string body) const {
+  if (signs_payloads()) call.request.sha256 = Sha256::of(loop->curl(), as_bytes(body));
+  call.request.body = std::make_shared<TextBody>(std::move(body));
+}
+
+void S3Core::add_encryption(S3Request& request) const {
+  using Encryption = config::S3Store::Encryption;
+  if (config.sse == Encryption::none) return;
+  request.headers.push_back(std::string("x-amz-server-side-encryption: ") +
+                            (config.sse == Encryption::kms ? "aws:kms" : "AES256"));
+  if (!config.kms_key_id.empty())
+    request.headers.push_back("x-amz-server-side-encryption-aws-kms-key-id: " + config.kms_key_id);
+}
+
+std::string S3Core::problem(const S3Answer& answer, const std::string& method) const {
+  return describe(answer, address.bucket(), address.endpoint(), method);
+}
+
+void remove_object(const std::shared_ptr<S3Core>& core, const std::string& key) {
+  core->loop->post([core, key] {
+    if (!core->client || !proto::is_redeemable_key(key)) return;
+    const auto call = core->call("DELETE", core->address.object_url(key));
+    call->is_undo = true;
+    call->done = [core, key](const S3Answer& answer) {
+      if (!answer.ok() && outcome_of(answer) != S3Outcome::missing)
+        spdlog::warn("claim {} stays in store '{}': {}", key, core->name, core->problem(answer, "DELETE"));
+    };
+    core->client->start(call);
+  });
+}
+
+}  // namespace bellhop

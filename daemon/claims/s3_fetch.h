@@ -1,0 +1,19 @@
+// Getting an object of an S3 store: into memory (small) or a scratch file, its length and checksum worked out
+// as it comes. A download that breaks off goes on where it was (Range, If-Match on the ETag, so that both
+// halves are of one object). Only a whole and verified payload is handed over.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/claims/claim_store.h"
+#include "daemon/claims/s3_core.h"
+
+namespace bellhop {
+
+// Any thread. Precondition: proto::is_redeemable_key(key). Failures by wire-contract section 3: only
+// NoSuchKey is missing.
+void fetch_object(const std::shared_ptr<S3Core>& core, const std::string& key, const Expected& expected,
+                  std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done);
+
+}  // namespace bellhop

@@ -1,0 +1,61 @@
+#include "daemon/claims/s3_object.h"
+
+#include <fmt/format.h>
+
+namespace bellhop {
+
+namespace {
+
+// Says `result` to who asked, unless the object was dropped.
+void say(const std::shared_ptr<Executor>& executor, std::weak_ptr<int> alive, Result<Buffer> result,
+         std::function<void(Result<Buffer>)> done) {
+  executor->post([alive = std::move(alive), result = std::move(result), done = std::move(done)]() mutable {
+    if (!alive.expired()) done(std::move(result));
+  });
+}
+
+}  // namespace
+
+void ScratchObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
+                         std::function<void(Result<Buffer>)> done) {
+  core_->loop->post([alive = std::weak_ptr<int>(alive_), file = file_, key = key_, offset, count,
+                     executor = std::move(executor), done = std::move(done)]() mutable {
+    Result<Buffer> result = Buffer(count);
+    const auto got = file->read(offset, result.value().data(), count);
+    if (!got)
+      result = Error{fmt::format("claim {}: {}", key, got.error())};
+    else if (got.value() != count)
+      result = Error{fmt::format("claim {}: its scratch file ended at {} bytes", key, offset + got.value())};
+    say(executor, std::move(alive), std::move(result), std::move(done));
+  });
+}
+
+void RemoteObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
+                        std::function<void(Result<Buffer>)> done) {
+  core_->loop->post([alive = std::weak_ptr<int>(alive_), core = core_, etag = etag_, key = key_, offset,
+                     count, executor = std::move(executor), done = std::move(done)]() mutable {
+    if (!core->client || alive.expired()) return;
+    const auto call = core->call("GET", core->address.object_url(key));
+    const auto bytes = std::make_shared<Buffer>();
+    bytes->reserve(count);
+    call->request.headers = {fmt::format("range: bytes={}-{}", offset, offset + count - 1),
+                             "if-match: " + etag};
+    call->before_attempt = [bytes](uint32_t) { bytes->clear(); };
+    call->request.sink = [bytes, count](const S3Answer& head, Bytes piece) {
+      if (head.status != 206 || bytes->size() + piece.size() > count) return false;
+      put(*bytes, piece);
+      return true;
+    };
+    call->done = [core, key, bytes, count, alive = std::move(alive), executor = std::move(executor),
+                  done = std::move(done)](const S3Answer& answer) mutable {
+      Result<Buffer> result = Error{fmt::format(
+          "claim {}: store '{}': {}", key, core->name,
+          answer.ok() ? "a piece of another size than was asked for" : core->problem(answer, "GET"))};
+      if (answer.ok() && bytes->size() == count) result = std::move(*bytes);
+      say(executor, std::move(alive), std::move(result), std::move(done));
+    };
+    core->client->start(call);
+  });
+}
+
+}  // namespace bellhop

@@ -1,0 +1,35 @@
+#include "daemon/claims/s3_store.h"
+
+#include <cstdlib>
+
+#include "daemon/claims/s3_fetch.h"
+#include "daemon/claims/s3_probe.h"
+#include "daemon/claims/s3_upload.h"
+
+namespace bellhop {
+
+Result<std::unique_ptr<S3Store>> S3Store::open(const std::string& name, const config::S3Store& config) {
+  auto core = S3Core::open(name, config, [](const char* variable) { return std::getenv(variable); });
+  if (!core) return Error{core.error()};
+  if (config.probe) probe_until_it_works(core.value());
+  return std::unique_ptr<S3Store>(new S3Store(std::move(core.value())));
+}
+
+S3Store::~S3Store() {
+  S3Core::close(core_);
+}
+
+std::unique_ptr<Upload> S3Store::begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) {
+  return std::make_unique<S3UploadHandle>(std::make_shared<S3Upload>(core_, size_bytes, std::move(executor)));
+}
+
+void S3Store::fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
+                    std::function<void(FetchResult)> done) {
+  fetch_object(core_, key, expected, std::move(executor), std::move(done));
+}
+
+void S3Store::remove(const std::string& key) {
+  remove_object(core_, key);
+}
+
+}  // namespace bellhop

@@ -1,0 +1,35 @@
+// Payloads as objects of a bucket, one a claim, named prefix + key. Works with AWS S3, MinIO, Ceph RGW and
+// others that speak the S3 API with Signature Version 4. All requests of a store go through one thread
+// (curl_loop.h), so that its connections are shared by all sessions.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/config.h"
+#include "daemon/claims/claim_store.h"
+#include "daemon/claims/s3_core.h"
+
+namespace bellhop {
+
+class S3Store : public ClaimStore {
+ public:
+  // Once at start. A service that cannot be reached now, a bucket that is not there or a key that is refused
+  // is a warning in the log; no credentials at all is an error.
+  static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config);
+  // Undoes what is to be undone (for a few seconds at most), then ends its thread. Uploads and objects may
+  // outlive it.
+  ~S3Store() override;
+
+  const std::string& name() const override { return core_->name; }
+  std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
+  void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
+             std::function<void(FetchResult)> done) override;
+  void remove(const std::string& key) override;
+
+ private:
+  explicit S3Store(std::shared_ptr<S3Core> core) : core_(std::move(core)) {}
+  std::shared_ptr<S3Core> core_;
+};
+
+}  // namespace bellhop

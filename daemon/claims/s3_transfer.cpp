@@ -1,0 +1,195 @@
+#include "daemon/claims/s3_transfer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "daemon/claims/sha256.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr size_t kept_bytes_max = size_t{1} << 20;
+constexpr long piece_bytes = 128 * 1024;
+constexpr long connect_timeout_max_ms = 10000;
+constexpr const char* sha256_of_nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+bool is_header(std::string_view line, std::string_view name) {
+  if (line.size() <= name.size() || line[name.size()] != ':') return false;
+  return std::equal(name.begin(), name.end(), line.begin(), [](char a, char b) {
+    return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+  });
+}
+
+std::string value_of(std::string_view line) {
+  line.remove_prefix(line.find(':') + 1);
+  const size_t begin = line.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return std::string(line.substr(begin, line.find_last_not_of(" \t\r\n") - begin + 1));
+}
+
+}  // namespace
+
+S3Transfer::S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Request& request,
+                       std::function<void(S3Answer)> done)
+    : loop_(loop),
+      request_(request),
+      done_(std::move(done)),
+      easy_(loop.curl().easy_init()),
+      moved_at_ms_(loop.now_ms()),
+      timeout_ms_(settings.timeout_ms) {
+  set_up(settings);
+  loop_.add(*this);
+}
+
+S3Transfer::~S3Transfer() {
+  if (running_) loop_.remove(*this);
+  loop_.curl().easy_cleanup(easy_);
+  loop_.curl().slist_free_all(headers_);
+}
+
+void S3Transfer::set_up(const S3Settings& settings) {
+  const CurlLibrary& curl = loop_.curl();
+  const auto add_header = [&](const std::string& line) {
+    headers_ = curl.slist_append(headers_, line.c_str());
+  };
+  const bool https = request_.url.starts_with("https://");
+  std::string sha256 = request_.sha256;
+  if (sha256.empty()) sha256 = request_.body && https ? "UNSIGNED-PAYLOAD" : sha256_of_nothing;
+  add_header("x-amz-content-sha256: " + sha256);
+  if (!settings.credentials.session_token.empty())
+    add_header("x-amz-security-token: " + settings.credentials.session_token);
+  for (const std::string& line : request_.headers) add_header(line);
+
+  curl.easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
+  curl.easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
+  curl.easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl.easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl.easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl.easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
+  curl.easy_setopt(easy_, CURLOPT_USERAGENT, "bellhop");
+  curl.easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS,
+                   std::min<long>(connect_timeout_max_ms, static_cast<long>(settings.timeout_ms)));
+  curl.easy_setopt(easy_, CURLOPT_BUFFERSIZE, piece_bytes);
+  curl.easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, piece_bytes);
+  curl.easy_setopt(easy_, CURLOPT_AWS_SIGV4, ("aws:amz:" + settings.region + ":s3").c_str());
+  curl.easy_setopt(easy_, CURLOPT_USERNAME, settings.credentials.access_key.c_str());
+  curl.easy_setopt(easy_, CURLOPT_PASSWORD, settings.credentials.secret_key.c_str());
+  if (!settings.ca_bundle.empty()) curl.easy_setopt(easy_, CURLOPT_CAINFO, settings.ca_bundle.c_str());
+  curl.easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &S3Transfer::on_write);
+  curl.easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl.easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &S3Transfer::on_header);
+  curl.easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  if (request_.method == "HEAD") {
+    curl.easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+  } else if (request_.method == "PUT" || request_.method == "POST") {
+    curl.easy_setopt(easy_, CURLOPT_UPLOAD, 1L);
+    curl.easy_setopt(easy_, CURLOPT_READFUNCTION, &S3Transfer::on_read);
+    curl.easy_setopt(easy_, CURLOPT_READDATA, this);
+    curl.easy_setopt(easy_, CURLOPT_SEEKFUNCTION, &S3Transfer::on_seek);
+    curl.easy_setopt(easy_, CURLOPT_SEEKDATA, this);
+    const uint64_t size = request_.body ? request_.body->size_bytes() : 0;
+    curl.easy_setopt(easy_, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(size));
+    answer_.sent_all = size == 0;
+    if (request_.method == "POST") curl.easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, "POST");
+  } else {
+    answer_.sent_all = true;
+    if (request_.method != "GET") curl.easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+  }
+  curl.easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+}
+
+void S3Transfer::ended(CURLcode code) {
+  running_ = false;
+  answer_.code = code;
+  loop_.curl().easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &answer_.status);
+  if (code != CURLE_OK)
+    answer_.transport_error = error_[0] != '\0' ? error_ : loop_.curl().easy_strerror(code);
+  const auto done = std::move(done_);
+  done(std::move(answer_));
+}
+
+void S3Transfer::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  moved_at_ms_ = loop_.now_ms();
+  loop_.curl().easy_pause(easy_, CURLPAUSE_CONT);
+}
+
+bool S3Transfer::is_stalled() const {
+  return running_ && !paused_ && loop_.now_ms() - moved_at_ms_ > timeout_ms_;
+}
+
+void S3Transfer::end_as_stalled() {
+  loop_.remove(*this);
+  answer_.stalled = true;
+  ended(CURLE_OPERATION_TIMEDOUT);
+}
+
+size_t S3Transfer::on_read(char* into, size_t size, size_t count, void* self) {
+  auto& transfer = *static_cast<S3Transfer*>(self);
+  transfer.moved_at_ms_ = transfer.loop_.now_ms();
+  if (!transfer.request_.body) return 0;
+  const uint64_t whole = transfer.request_.body->size_bytes();
+  if (transfer.sent_bytes_ >= whole) return 0;
+  const auto got =
+      transfer.request_.body->read(transfer.sent_bytes_, reinterpret_cast<uint8_t*>(into), size * count);
+  if (!got) {
+    std::strncpy(transfer.error_, got.error().c_str(), sizeof transfer.error_ - 1);
+    return CURL_READFUNC_ABORT;
+  }
+  if (got.value() == 0) {
+    transfer.paused_ = true;
+    return CURL_READFUNC_PAUSE;
+  }
+  transfer.sent_bytes_ += got.value();
+  transfer.answer_.sent_all = transfer.sent_bytes_ == whole;
+  return got.value();
+}
+
+int S3Transfer::on_seek(void* self, curl_off_t offset, int origin) {
+  if (origin != SEEK_SET) return CURL_SEEKFUNC_FAIL;
+  static_cast<S3Transfer*>(self)->sent_bytes_ = static_cast<uint64_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+size_t S3Transfer::on_header(char* from, size_t size, size_t count, void* self) {
+  auto& transfer = *static_cast<S3Transfer*>(self);
+  const std::string_view line(from, size * count);
+  transfer.moved_at_ms_ = transfer.loop_.now_ms();
+  S3Answer& answer = transfer.answer_;
+  if (line.starts_with("HTTP/")) {  // of a 100 Continue too, before the answer itself
+    answer.etag.clear();
+    answer.content_range.clear();
+    answer.content_bytes.reset();
+  } else if (is_header(line, "etag")) {
+    answer.etag = value_of(line);
+  } else if (is_header(line, "content-range")) {
+    answer.content_range = value_of(line);
+  } else if (is_header(line, "content-length")) {
+    const std::string text = value_of(line);
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size()) answer.content_bytes = number;
+  }
+  return size * count;
+}
+
+size_t S3Transfer::on_write(char* from, size_t size, size_t count, void* self) {
+  auto& transfer = *static_cast<S3Transfer*>(self);
+  const size_t bytes = size * count;
+  S3Answer& answer = transfer.answer_;
+  transfer.moved_at_ms_ = transfer.loop_.now_ms();
+  if (answer.status == 0)
+    transfer.loop_.curl().easy_getinfo(transfer.easy_, CURLINFO_RESPONSE_CODE, &answer.status);
+  if (transfer.request_.sink && answer.status >= 200 && answer.status < 300) {
+    transfer.received_bytes_ += bytes;
+    return transfer.request_.sink(answer, as_bytes({from, bytes})) ? bytes : 0;
+  }
+  // What is beyond is not needed to understand an error.
+  answer.body.append(from, std::min(bytes, kept_bytes_max - answer.body.size()));
+  return bytes;
+}
+
+}  // namespace bellhop

@@ -1,0 +1,90 @@
+// One attempt at one S3 request: an easy handle with everything set, the signature included (libcurl's own
+// Signature Version 4), and the answer as it comes. Lives on the store's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/claims/curl_loop.h"
+#include "daemon/claims/s3_answer.h"
+#include "daemon/claims/s3_credentials.h"
+#include "proto/bytes.h"
+
+namespace bellhop {
+
+// What a request sends. It must be able to give any piece of it again: an attempt may fail at any byte.
+class S3Body {
+ public:
+  virtual ~S3Body() = default;
+  virtual uint64_t size_bytes() const = 0;
+  // Copies what is there of [offset, offset + size), at most; 0: not there yet (size_bytes() was not
+  // reached). An error ends the attempt for good.
+  virtual Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) = 0;
+};
+
+struct S3Request {
+  std::string method = "GET";
+  std::string url;
+  std::vector<std::string> headers;  // "name: value", signed as well
+  std::shared_ptr<S3Body> body;      // null: none
+  std::string sha256;                // of the body; empty: UNSIGNED-PAYLOAD over https
+  // Takes a 2xx answer's bytes as they come; false ends the attempt for good. Without it they are
+  // collected (at most 1 MiB).
+  std::function<bool(const S3Answer& head, Bytes piece)> sink;
+};
+
+// What all requests of a store have in common.
+struct S3Settings {
+  S3Credentials credentials;
+  std::string region;
+  std::string ca_bundle;  // empty: libcurl's own
+  uint32_t timeout_ms = 30000;
+};
+
+class S3Transfer : public CurlTransfer {
+ public:
+  // Begins. `done` is called once, from the loop; what it is called on may be destroyed in it.
+  S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Request& request,
+             std::function<void(S3Answer)> done);
+  // Ends it if it still runs.
+  ~S3Transfer() override;
+  S3Transfer(const S3Transfer&) = delete;
+  S3Transfer& operator=(const S3Transfer&) = delete;
+
+  CURL* easy() const override { return easy_; }
+  void ended(CURLcode code) override;
+
+  // The body has more now.
+  void resume();
+  bool has_sent_all() const { return answer_.sent_all; }
+  bool is_waiting_for_body() const { return paused_; }
+  // Bytes that were received.
+  uint64_t received_bytes() const { return received_bytes_; }
+  // Nothing moved for the store's timeout, although the other side could have.
+  bool is_stalled() const;
+  void end_as_stalled();
+
+ private:
+  static size_t on_read(char* into, size_t size, size_t count, void* self);
+  static int on_seek(void* self, curl_off_t offset, int origin);
+  static size_t on_write(char* from, size_t size, size_t count, void* self);
+  static size_t on_header(char* from, size_t size, size_t count, void* self);
+  void set_up(const S3Settings& settings);
+
+  CurlLoop& loop_;
+  const S3Request& request_;  // the call's, which outlives its attempts
+  std::function<void(S3Answer)> done_;
+  CURL* easy_;
+  curl_slist* headers_ = nullptr;
+  char error_[CURL_ERROR_SIZE] = {};
+  S3Answer answer_;
+  uint64_t sent_bytes_ = 0, received_bytes_ = 0;
+  uint64_t moved_at_ms_;
+  const uint32_t timeout_ms_;
+  bool paused_ = false;
+  bool running_ = true;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,20 @@
+// `bellhop sweep STORE`: removes what a store holds and nobody needs any more.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace bellhop {
+
+struct SweepOptions {
+  std::string older_than = "24h";  // as configuration files write times
+  bool dry_run = false;            // only says what it would do
+};
+
+// Returns the exit code: 0, 1 when the store could not be swept, 2 for a wrong configuration, a store that it
+// does not have, or a kind of store that has nothing to sweep.
+int sweep(const std::string& config_file, const std::string& store_name, const SweepOptions& options,
+          std::ostream& out, std::ostream& err);
+
+}  // namespace bellhop
