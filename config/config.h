@@ -3,6 +3,7 @@
 // as shared_ptr<const Config>.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,16 +28,30 @@ struct TcpListen {
 };
 using Listen = std::variant<UnixListen, TcpListen>;
 
+enum class Transport : uint8_t { tcp, tls, unix_socket };
 struct BrokerUrl {
+  Transport transport = Transport::tcp;
   std::string host;
   uint16_t port = 5672;
-  std::string username, password;  // empty: not in the URL
-  std::optional<std::string>
-      vhost;          // set when the URL has a path after the host: that is what every client gets
-  std::string shown;  // for logs, without the password
+  std::string socket_path;           // unix_socket: instead of host and port
+  std::string username, password;    // empty: not in the URL
+  std::optional<std::string> vhost;  // set when the URL names one: that is what every client gets
+  std::string shown;                 // for logs, without the password
+};
+// A PEM file that was read and found good when the configuration was loaded. Empty: there is none.
+struct PemFile {
+  std::string path, text;
+};
+// How the connections of amqps:// URLs are made.
+struct Tls {
+  PemFile ca;         // none: the system's
+  PemFile cert, key;  // bellhop's own; both or none
+  bool verify = true;
+  std::string server_name;  // empty: the URL's host
 };
 struct Broker {
   std::vector<BrokerUrl> urls;
+  Tls tls;
   std::string username, password;   // both empty: each client's own credentials are passed on
   std::vector<std::string> vhosts;  // empty: any
   std::map<std::string, std::string> vhost_map;
@@ -45,6 +60,15 @@ struct Broker {
   // Either all URLs have a user and password, or none has.
   bool has_credentials() const {
     return !username.empty() || (!urls.empty() && !urls.front().username.empty());
+  }
+  bool uses_tls() const {
+    return std::any_of(urls.begin(), urls.end(),
+                       [](const BrokerUrl& url) { return url.transport == Transport::tls; });
+  }
+  // Without credentials a client certificate is bellhop's login (SASL EXTERNAL) at a broker that offers it.
+  bool has_certificate_login() const { return !has_credentials() && !tls.cert.text.empty(); }
+  bool has_certificate_login(const BrokerUrl& url) const {
+    return url.transport == Transport::tls && has_certificate_login();
   }
   // Whom bellhop logs in as at `url`. Precondition: has_credentials().
   const std::string& username_for(const BrokerUrl& url) const {

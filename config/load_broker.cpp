@@ -104,6 +104,7 @@ void load_broker(Section& root, Config& config) {
   load_urls(section, broker);
   load_credentials(section, broker);
   load_vhosts(section, broker);
+  load_tls(section, broker);
   if (const auto heartbeat = section.find("heartbeat")) {
     if (const auto time = heartbeat->time_ms(0, 65535000)) {
       // AMQP negotiates it in seconds, in 16 bits.

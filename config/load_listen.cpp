@@ -88,7 +88,7 @@ TcpListen read_tcp(Section& section, const Value& address, const Broker& broker)
     address.error_with_value(
         "can be reached from other hosts, allowed: a loopback address (127.0.0.1, [::1], localhost), or "
         "`users` with it");
-  } else if (broker.has_credentials() && !users && !out.anonymous) {
+  } else if ((broker.has_credentials() || broker.has_certificate_login()) && !users && !out.anonymous) {
     // Otherwise everybody who reaches the port would be the broker's user.
     address.error(
         "lets everybody in as the broker's user, because the configuration has the broker's credentials, "

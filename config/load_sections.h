@@ -26,4 +26,7 @@ void load_log(Section& root, Config& config);
 void read_claim_check(const Value& value, const Config& config, ClaimCheck& out);
 void read_stamp(const Value& value, Stamp& out);
 
+// `broker.tls`, after the URLs.
+void load_tls(Section& broker_section, Broker& broker);
+
 }  // namespace bellhop::config

@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -22,7 +24,7 @@ void set_port(Address& address, uint16_t port) {
 // A connect to a free port of this host's own ephemeral range can meet itself. Such a connection answers, but
 // it is no broker.
 bool is_connected_to_itself(int fd) {
-  Address own, peer;
+  Address own, peer;  // of a Unix socket: nameless and named
   socklen_t own_size = sizeof own.storage, peer_size = sizeof peer.storage;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own.storage), &own_size) != 0) return false;
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer.storage), &peer_size) != 0) return false;
@@ -43,7 +45,17 @@ std::string Address::text() const {
     inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
     return "[" + std::string(host) + "]:" + std::to_string(ntohs(v6->sin6_port));
   }
+  if (family() == AF_UNIX) return reinterpret_cast<const sockaddr_un*>(&storage)->sun_path;
   return host;
+}
+
+Address Address::from_path(const std::string& path) {
+  Address address;
+  auto* const local = reinterpret_cast<sockaddr_un*>(&address.storage);
+  local->sun_family = AF_UNIX;
+  std::memcpy(local->sun_path, path.data(), std::min(path.size(), sizeof local->sun_path - 1));
+  address.size = sizeof(sockaddr_un);
+  return address;
 }
 
 std::optional<Address> Address::from_literal(const std::string& host, uint16_t port) {
@@ -65,6 +77,11 @@ std::optional<Address> Address::from_literal(const std::string& host, uint16_t p
   return address;
 }
 
+std::optional<Address> Address::without_lookup(const config::BrokerUrl& url) {
+  if (url.transport == config::Transport::unix_socket) return from_path(url.socket_path);
+  return from_literal(url.host, url.port);
+}
+
 std::vector<Address> Address::from_resolved(const addrinfo* list, uint16_t port) {
   std::vector<Address> addresses;
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
@@ -83,7 +100,7 @@ int begin_connect(const Address& address, bool& connected) {
   const int fd = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
   const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (address.family() != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(fd, address.get(), address.size) == 0) {
     const int outcome = connect_outcome(fd);
     connected = outcome == 0;

@@ -38,12 +38,16 @@ struct Connector::Attempt {
   uv_poll_t poll;
   Connector* owner;
   int fd;
+  std::unique_ptr<TlsStream> tls;  // null: none is wanted
+  bool is_connected = false;       // and the TLS handshake is under way
 };
 
-Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<size_t>& preferred_url,
-                     Done done, uint64_t after_ms, std::optional<uint64_t> deadline_ms)
+Connector::Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls,
+                     std::atomic<size_t>& preferred_url, Done done, uint64_t after_ms,
+                     std::optional<uint64_t> deadline_ms)
     : loop_(loop),
       broker_(broker),
+      tls_(tls),
       preferred_url_(preferred_url),
       done_(std::move(done)),
       deadline_ms_(deadline_ms.value_or(uv_now(loop) + broker.connect_timeout_ms)),
@@ -61,7 +65,7 @@ Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::atomic<
 }
 
 Connector::~Connector() {
-  end_attempt(false);
+  if (attempt_ != nullptr) ::close(end_attempt());
   forget_lookup();
   close_box(timer_, timer_->timer);
 }
@@ -78,8 +82,11 @@ void Connector::arm(uint64_t after_ms) {
 void Connector::on_timer(uv_timer_t* raw) {
   Connector* const self = static_cast<Timer*>(raw->data)->owner;
   if (self->attempt_ != nullptr) {
-    self->end_attempt(false);
-    self->failed("no answer from " + self->addresses_[self->address_index_ - 1].text() + " in time");
+    self->failed((self->attempt_->is_connected
+                      ? "the TLS handshake with " + self->attempt_address() + " did not end"
+                      : "no answer from " + self->attempt_address()) +
+                 " in time");
+    ::close(self->end_attempt());
   } else if (self->lookup_ != nullptr) {
     self->forget_lookup();
     self->failed("the name was not resolved in time");
@@ -101,8 +108,8 @@ void Connector::go_on() {
       return;
     }
     if (!resolved_) {
-      if (const auto literal = Address::from_literal(url().host, url().port)) {
-        addresses_.assign(1, *literal);
+      if (const auto known = Address::without_lookup(url())) {
+        addresses_.assign(1, *known);
         address_index_ = 0;
         resolved_ = true;
       } else {
@@ -189,11 +196,13 @@ bool Connector::begin_attempt(const Address& address) {
     failed(address.text() + ": " + std::strerror(errno));
     return false;
   }
-  if (connected) {
-    succeed(fd);
+  const bool wants_tls = url().transport == config::Transport::tls;
+  if (connected && !wants_tls) {
+    succeed(fd, nullptr);
     return true;
   }
   auto attempt = std::make_unique<Attempt>();
+  if (wants_tls) attempt->tls = std::make_unique<TlsStream>(*tls_, url());
   attempt->owner = this;
   attempt->fd = fd;
   attempt->poll.data = attempt.get();
@@ -209,37 +218,56 @@ bool Connector::begin_attempt(const Address& address) {
 }
 
 void Connector::on_poll(uv_poll_t* poll, int, int) {
-  auto* const attempt = static_cast<Attempt*>(poll->data);
-  Connector* const self = attempt->owner;
-  if (self == nullptr) return;
-  const int fd = attempt->fd;
-  const int error = connect_outcome(fd);  // libuv's own status only says that the socket has an error
-  self->end_attempt(error == 0);
-  if (error == 0) {
-    self->succeed(fd);
-    return;
-  }
-  self->failed(self->addresses_[self->address_index_ - 1].text() + ": " + std::strerror(error));
-  self->go_on();
+  Connector* const self = static_cast<Attempt*>(poll->data)->owner;
+  if (self != nullptr) self->try_attempt();
 }
 
-void Connector::end_attempt(bool keep_fd) {
-  if (attempt_ == nullptr) return;
-  const int fd = attempt_->fd;
+// The socket has something to tell. (libuv's own status only says that there is an error.)
+void Connector::try_attempt() {
+  Attempt& attempt = *attempt_;
+  std::string problem;
+  if (!attempt.is_connected) {
+    const int error = connect_outcome(attempt.fd);
+    if (error != 0) problem = std::strerror(error);
+    attempt.is_connected = error == 0;
+  }
+  if (attempt.is_connected && attempt.tls != nullptr) {
+    const TlsStream::Step step = attempt.tls->handshake(attempt.fd);
+    if (step == TlsStream::Step::waiting) {
+      uv_poll_start(&attempt.poll, UV_READABLE | (attempt.tls->has_unsent() ? UV_WRITABLE : 0), on_poll);
+      return;
+    }
+    if (step == TlsStream::Step::failed) problem = attempt.tls->error();
+  }
+  std::unique_ptr<TlsStream> tls = std::move(attempt.tls);
+  const int fd = end_attempt();
+  if (problem.empty()) {
+    succeed(fd, std::move(tls));
+    return;
+  }
+  ::close(fd);
+  failed(attempt_address() + ": " + problem);
+  go_on();
+}
+
+// Gives back the descriptor, which uv_close has taken out of the epoll set. Precondition: there is an
+// attempt.
+int Connector::end_attempt() {
   Attempt* const attempt = std::exchange(attempt_, nullptr);
+  attempt->tls.reset();
   close_box(attempt, attempt->poll);
-  if (!keep_fd) ::close(fd);  // after uv_close, which took it out of the epoll set
+  return attempt->fd;
 }
 
 void Connector::failed(std::string reason) {
   last_failure_[url_index_] = std::move(reason);
 }
 
-void Connector::succeed(int fd) {
+void Connector::succeed(int fd, std::unique_ptr<TlsStream> tls) {
   uv_timer_stop(&timer_->timer);
   preferred_url_.store(url_index_, std::memory_order_relaxed);
   const Done done = std::move(done_);
-  done(Connected{fd, &url()});  // may destroy us
+  done(Connected{fd, &url(), std::move(tls)});  // may destroy us
 }
 
 void Connector::give_up() {

@@ -3,20 +3,17 @@
 #include <amqp.h>
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
-#include <netdb.h>
-#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
-#include "daemon/broker/address.h"
+#include "daemon/broker/blocking_connect.h"
+#include "daemon/broker/tls_bridge.h"
 
 namespace bellhop {
 namespace {
@@ -103,13 +100,14 @@ Result<void> open_channel(amqp_connection_state_t connection) {
 
 }  // namespace
 
-Control::Control(std::shared_ptr<const config::Config> config) : config_(std::move(config)) {
+Control::Control(std::shared_ptr<const config::Config> config, const TlsContext* tls)
+    : config_(std::move(config)), tls_(tls) {
   std::vector<Declaration> wanted = declarations_of(*config_);
   if (wanted.empty()) return;
-  if (!config_->broker.has_credentials()) {
+  if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
     spdlog::warn(
         "pipelines not declared, the configuration has no broker credentials (broker.username and password, "
-        "or in the URL)");
+        "in the URL, or broker.tls.cert)");
     return;
   }
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -178,58 +176,28 @@ bool Control::lend_to_stop(int fd) {
   return !stopping_;
 }
 
-// A connect of our own, since rabbitmq-c's cannot be woken.
-Result<int> Control::connect(const config::BrokerUrl& url) {
-  std::vector<Address> addresses;
-  if (const auto literal = Address::from_literal(url.host, url.port)) {
-    addresses.push_back(*literal);
-  } else {
-    addrinfo hints{};
-    hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_ADDRCONFIG;
-    addrinfo* list = nullptr;
-    if (const int error = ::getaddrinfo(url.host.c_str(), nullptr, &hints, &list); error != 0) {
-      return Error{std::string("cannot resolve the name: ") + ::gai_strerror(error)};
-    }
-    addresses = Address::from_resolved(list, url.port);
-    ::freeaddrinfo(list);
-  }
-  std::string reason = "the name has no IP address";
-  for (const Address& address : addresses) {
-    bool connected = false;
-    const int fd = begin_connect(address, connected);
-    if (fd < 0) {
-      reason = address.text() + ": " + std::strerror(errno);
-      continue;
-    }
-    if (connected) return fd;
-    pollfd waits[2] = {{fd, POLLOUT, 0}, {wake_fd_, POLLIN, 0}};
-    const int ready =
-        ::poll(waits, 2, static_cast<int>(std::min<uint32_t>(config_->broker.connect_timeout_ms, 60'000)));
-    const bool stopped = (waits[1].revents & POLLIN) != 0;
-    const int error = stopped ? ECANCELED : ready <= 0 ? ETIMEDOUT : connect_outcome(fd);
-    if (error == 0) return fd;
-    ::close(fd);
-    reason = address.text() + ": " + std::strerror(error);
-    if (stopped) break;
-  }
-  return Error{reason};
-}
-
 Result<void> Control::try_url(const config::BrokerUrl& url, std::vector<Declaration>& left) {
-  const Result<int> fd = connect(url);
-  if (!fd) return Error{fd.error()};
+  // A connect of our own, since rabbitmq-c's cannot be woken.
+  Result<Connected> made = connect_blocking(url, tls_, wake_fd_, config_->broker.connect_timeout_ms);
+  if (!made) return Error{made.error()};
+  int fd = made.value().fd;
+  std::unique_ptr<TlsBridge> bridge;
+  if (made.value().tls != nullptr) {
+    Result<std::unique_ptr<TlsBridge>> opened = TlsBridge::open(fd, std::move(made.value().tls));
+    if (!opened) return Error{opened.error()};
+    bridge = std::move(opened.value());
+    fd = bridge->take_plain_fd();
+  }
   amqp_connection_state_t const connection = amqp_new_connection();
   amqp_socket_t* const socket = connection != nullptr ? amqp_tcp_socket_new(connection) : nullptr;
   if (socket == nullptr) {
     if (connection != nullptr) amqp_destroy_connection(connection);
-    ::close(fd.value());
+    ::close(fd);
     return Error{"out of memory"};
   }
-  amqp_tcp_socket_set_sockfd(socket, fd.value());  // the connection's to close from now on
+  amqp_tcp_socket_set_sockfd(socket, fd);  // the connection's to close from now on
   Result<void> outcome;
-  if (lend_to_stop(fd.value())) outcome = declare_all(connection, url, left);
+  if (lend_to_stop(fd)) outcome = declare_all(connection, url, left);
   lend_to_stop(-1);
   amqp_destroy_connection(connection);
   return outcome;
@@ -242,9 +210,13 @@ Result<void> Control::declare_all(amqp_connection_state_t_* connection, const co
   const std::string vhost = vhost_of(broker, url);
   amqp_set_handshake_timeout(connection, &answer_timeout);
   amqp_set_rpc_timeout(connection, &answer_timeout);
+  if (!broker.has_credentials() && !broker.has_certificate_login(url))
+    return Error{"the configuration has no credentials for this URL"};
   const amqp_rpc_reply_t login =
-      amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
-                 broker.username_for(url).c_str(), broker.password_for(url).c_str());
+      broker.has_credentials()
+          ? amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
+                       broker.username_for(url).c_str(), broker.password_for(url).c_str())
+          : amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_EXTERNAL, "");
   if (!is_normal(login)) return Error{"cannot log in to vhost `" + vhost + "`: " + text_of(login)};
   if (Result<void> opened = open_channel(connection); !opened) return opened;
 

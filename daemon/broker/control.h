@@ -23,11 +23,14 @@ struct amqp_connection_state_t_;  // rabbitmq-c's
 
 namespace bellhop {
 
+class TlsContext;
+
 class Control {
  public:
-  // Starts the thread if there is something to declare and the configuration has credentials to do it with;
-  // without credentials it logs a warning. Retries with backoff until every declaration was answered.
-  explicit Control(std::shared_ptr<const config::Config> config);
+  // Starts the thread if there is something to declare and the configuration has credentials, or a client
+  // certificate, to do it with; else it logs a warning. Retries with backoff until every declaration was
+  // answered. `tls` is null when no URL is an amqps:// one; it outlives the control.
+  Control(std::shared_ptr<const config::Config> config, const TlsContext* tls);
   // stop().
   ~Control();
   Control(const Control&) = delete;
@@ -41,13 +44,13 @@ class Control {
  private:
   void run(std::vector<Declaration> left);
   Result<void> try_url(const config::BrokerUrl& url, std::vector<Declaration>& left);
-  Result<int> connect(const config::BrokerUrl& url);
   Result<void> declare_all(amqp_connection_state_t_* connection, const config::BrokerUrl& url,
                            std::vector<Declaration>& left);
   bool lend_to_stop(int fd);
   bool pause(uint32_t ms);
 
   std::shared_ptr<const config::Config> config_;
+  const TlsContext* tls_;
   int wake_fd_ = -1;  // an eventfd, readable once stop() was called: wakes a connect
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,21 +14,29 @@ namespace {
 
 constexpr uint32_t small_reads_before_shrink = 64;
 
-std::string reason_of(const char* what, int error) {
-  return std::string(what) + ": " + std::strerror(error);
-}
-
 }  // namespace
 
-// libuv's handle needs a home that lasts until its close callback. `link` becomes null when the link closes
-// or dies, which is also how a callback under way learns of it.
+// libuv's handles need a home that lasts until their last close callback. `link` becomes null when the link
+// closes or dies, which is also how a callback under way learns of it.
 struct Link::Handle {
   uv_poll_t poll;
+  uv_idle_t idle;  // only with TLS
+  int open = 1;
   Link* link;
   std::function<void()> closed;
+
+  void close(uv_handle_t* handle) {
+    uv_close(handle, [](uv_handle_t* raw) {
+      auto* const self = static_cast<Handle*>(raw->data);
+      if (--self->open > 0) return;
+      const std::unique_ptr<Handle> owned(self);
+      if (owned->closed) owned->closed();
+    });
+  }
 };
 
-Link::Link(int fd, LinkOwner& owner) : fd_(fd), owner_(owner) {}
+Link::Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls)
+    : fd_(fd), owner_(owner), tls_(std::move(tls)) {}
 
 Link::~Link() {
   if (!is_closed()) close({});
@@ -43,6 +51,11 @@ Result<void> Link::start(uv_loop_t* loop) {
   handle_ = handle.release();  // freed in the close callback
   handle_->link = this;
   handle_->poll.data = handle_;
+  if (tls_ != nullptr) {
+    uv_idle_init(loop, &handle_->idle);
+    handle_->idle.data = handle_;
+    ++handle_->open;
+  }
   last_read_ms_ = last_written_ms_ = uv_now(loop);
   update_poll();
   return {};
@@ -53,6 +66,7 @@ void Link::close(std::function<void()> closed) {
   Handle* const handle = std::exchange(handle_, nullptr);
   const int fd = std::exchange(fd_, -1);
   outbox_.clear();
+  if (tls_ != nullptr && write_error_.empty()) tls_->end(fd);
   if (handle == nullptr) {  // never started: there is no loop to call from
     ::close(fd);
     if (closed) closed();
@@ -60,10 +74,8 @@ void Link::close(std::function<void()> closed) {
   }
   handle->link = nullptr;
   handle->closed = std::move(closed);
-  uv_close(reinterpret_cast<uv_handle_t*>(&handle->poll), [](uv_handle_t* raw) {
-    std::unique_ptr<Handle> owned(static_cast<Handle*>(raw->data));
-    if (owned->closed) owned->closed();
-  });
+  handle->close(reinterpret_cast<uv_handle_t*>(&handle->poll));
+  if (tls_ != nullptr) handle->close(reinterpret_cast<uv_handle_t*>(&handle->idle));
   // uv_close took the descriptor out of the loop's epoll set already, so the peer need not wait for the
   // callback.
   ::close(fd);
@@ -90,6 +102,7 @@ void Link::resume_reading() {
 }
 
 void Link::release_idle() {
+  if (tls_ != nullptr) tls_->release_idle();
   if (begin_ != end_) return;
   buffer_.reset();
   capacity_ = begin_ = end_ = 0;
@@ -116,6 +129,22 @@ void Link::make_room() {
   end_ = left;
 }
 
+// Into the buffer's free end, as recv does.
+ssize_t Link::receive() {
+  if (tls_ != nullptr) return tls_->receive(fd_, buffer_.get() + end_, capacity_ - end_);
+  ssize_t received;
+  do {
+    received = ::recv(fd_, buffer_.get() + end_, capacity_ - end_, 0);
+  } while (received < 0 && errno == EINTR);
+  return received;
+}
+
+// What a call that failed says by errno.
+std::string Link::reason_of(const char* what) const {
+  if (errno == EPROTO && tls_ != nullptr && !tls_->error().empty()) return tls_->error();
+  return std::string(what) + ": " + std::strerror(errno);
+}
+
 // One recv. False: nothing more to do for this event, because the link ended, closed or has nothing to read.
 // An end that follows a failed write is told by whoever called.
 bool Link::read_once(Handle* handle) {
@@ -123,10 +152,7 @@ bool Link::read_once(Handle* handle) {
   if (end_ == capacity_) {  // only in drain_then_end: otherwise a full buffer is not polled for
     return false;
   }
-  ssize_t received;
-  do {
-    received = ::recv(fd_, buffer_.get() + end_, capacity_ - end_, 0);
-  } while (received < 0 && errno == EINTR);
+  const ssize_t received = receive();
   if (received > 0) {
     end_ += static_cast<size_t>(received);
     need_bytes_ = 0;
@@ -138,7 +164,7 @@ bool Link::read_once(Handle* handle) {
   }
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
   if (!write_error_.empty()) return false;
-  end(received == 0 ? "the peer closed the connection" : reason_of("reading failed", errno));
+  end(received == 0 ? "the peer closed the connection" : reason_of("reading failed"));
   return false;
 }
 
@@ -146,10 +172,7 @@ bool Link::read_rest() {
   if (is_closed()) return false;
   make_room();
   if (end_ == capacity_) return false;
-  ssize_t received;
-  do {
-    received = ::recv(fd_, buffer_.get() + end_, capacity_ - end_, 0);
-  } while (received < 0 && errno == EINTR);
+  const ssize_t received = receive();
   if (received <= 0) return false;
   end_ += static_cast<size_t>(received);
   need_bytes_ = 0;
@@ -174,28 +197,36 @@ void Link::end(std::string reason) {
 
 // --- out ---
 
+ssize_t Link::send() {
+  return tls_ != nullptr ? tls_->flush(fd_, outbox_) : outbox_.flush(fd_);
+}
+
+bool Link::has_unsent() const {
+  return !outbox_.empty() || (tls_ != nullptr && tls_->has_unsent());
+}
+
 void Link::flush() {
   if (is_closed() || ended_ || !write_error_.empty()) {
     outbox_.clear();
     return;
   }
-  if (outbox_.empty()) return;
+  if (!has_unsent()) return;
   if (blocked_ || handle_ == nullptr) {
     outbox_.own();
     blocked_ = true;
     update_poll();
     return;
   }
-  const ssize_t sent = outbox_.flush(fd_);
+  const ssize_t sent = send();
   if (sent < 0) {
     // Told from the loop, so that nobody is called back from inside flush(). A broken socket is always
     // writable to poll.
-    write_error_ = reason_of("writing failed", errno);
+    write_error_ = reason_of("writing failed");
     update_poll();
     return;
   }
   if (sent > 0) last_written_ms_ = uv_now(handle_->poll.loop);
-  if (!outbox_.empty()) {
+  if (has_unsent()) {
     blocked_ = true;
     update_poll();
   }
@@ -203,14 +234,14 @@ void Link::flush() {
 
 // False: the link is closed or the socket broke.
 bool Link::write_pending(Handle* handle) {
-  const ssize_t sent = outbox_.flush(fd_);
+  const ssize_t sent = send();
   if (sent < 0) {
-    write_error_ = reason_of("writing failed", errno);
+    write_error_ = reason_of("writing failed");
     blocked_ = false;
     return false;
   }
   if (sent > 0) last_written_ms_ = uv_now(handle->poll.loop);
-  if (!outbox_.empty()) return true;
+  if (has_unsent()) return true;
   blocked_ = false;
   finish_shutdown();
   update_poll();
@@ -226,7 +257,9 @@ void Link::shut_down_writes() {
 }
 
 void Link::finish_shutdown() {
-  if (shut_wanted_ && outbox_.empty() && !blocked_ && !is_closed()) ::shutdown(fd_, SHUT_WR);
+  if (!shut_wanted_ || has_unsent() || blocked_ || is_closed()) return;
+  if (tls_ != nullptr) tls_->end(fd_);
+  ::shutdown(fd_, SHUT_WR);
 }
 
 // --- the loop ---
@@ -239,6 +272,14 @@ void Link::update_poll() {
   if (!ended_) {
     if (!paused_ && !full_) wanted |= UV_READABLE;
     if (blocked_ || !write_error_.empty()) wanted |= UV_WRITABLE;
+  }
+  if (tls_ != nullptr && idling_ != (may_read() && tls_->has_unread())) {
+    idling_ = !idling_;
+    if (idling_) {
+      uv_idle_start(&handle_->idle, on_idle);
+    } else {
+      uv_idle_stop(&handle_->idle);
+    }
   }
   if (wanted == mask_) return;
   mask_ = wanted;
@@ -258,8 +299,8 @@ void Link::on_poll(uv_poll_t* poll, int status, int events) {
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(link->fd_, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (link->write_error_.empty())
-      link->write_error_ = reason_of("the connection broke", error != 0 ? error : EPIPE);
+    errno = error != 0 ? error : EPIPE;
+    if (link->write_error_.empty()) link->write_error_ = link->reason_of("the connection broke");
     link->drain_then_end(handle);
     return;
   }
@@ -273,8 +314,15 @@ void Link::on_poll(uv_poll_t* poll, int status, int events) {
       return;
     }
   }
-  if ((events & UV_READABLE) != 0 && !link->paused_ && !link->ended_ && link->has_room())
-    link->read_once(handle);
+  if ((events & UV_READABLE) != 0 && link->may_read()) link->read_once(handle);
+}
+
+void Link::on_idle(uv_idle_t* idle) {
+  auto* const handle = static_cast<Handle*>(idle->data);
+  Link* const link = handle->link;
+  if (link == nullptr) return;
+  if (link->may_read()) link->read_once(handle);
+  if (handle->link != nullptr) link->update_poll();
 }
 
 }  // namespace bellhop

@@ -5,6 +5,8 @@
 //     kernel ── recv ──► inbound buffer ── on_bytes ──► owner ── consume()
 //     owner ── outbox().append/borrow ── flush() ──► one sendmsg ──► kernel
 //
+// A link may have a TlsStream, which then stands between it and the kernel in both directions.
+//
 // Callbacks come only from the loop, never from inside flush() or another call, so an owner need not expect
 // re-entry. A link may be closed, and destroyed, inside its own callbacks. One thread: the loop's.
 #pragma once
@@ -17,6 +19,7 @@
 #include <string>
 
 #include "daemon/broker/outbox.h"
+#include "daemon/broker/tls_stream.h"
 #include "proto/bytes.h"
 #include "proto/result.h"
 
@@ -41,7 +44,8 @@ class Link {
   static constexpr size_t read_bytes = 64 * 1024;
 
   // Takes the descriptor, which must be non-blocking. The owner must outlive the link, or close() it first.
-  Link(int fd, LinkOwner& owner);
+  // `tls`, when there is one, has its handshake behind it.
+  Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr);
   // Closes if close() was not called.
   ~Link();
   Link(const Link&) = delete;
@@ -99,13 +103,19 @@ class Link {
  private:
   struct Handle;  // outlives the link until libuv lets go
   static void on_poll(uv_poll_t* poll, int status, int events);
+  static void on_idle(uv_idle_t* idle);
 
   void update_poll();
   void wake_if_full() {
     if (full_) update_poll();
   }
+  bool may_read() const { return !ended_ && !paused_ && has_room(); }
   bool has_room() const { return end_ - begin_ < capacity_ || need_bytes_ > capacity_ || capacity_ == 0; }
   void make_room();
+  ssize_t receive();
+  ssize_t send();
+  bool has_unsent() const;
+  std::string reason_of(const char* what) const;
   bool read_once(Handle* handle);
   void drain_then_end(Handle* handle);
   bool write_pending(Handle* handle);
@@ -114,8 +124,10 @@ class Link {
 
   int fd_;
   LinkOwner& owner_;
+  std::unique_ptr<TlsStream> tls_;  // null: plain
   Handle* handle_ = nullptr;
-  int mask_ = 0;  // what uv_poll watches now
+  int mask_ = 0;         // what uv_poll watches now
+  bool idling_ = false;  // reads what TLS holds, which uv_poll knows nothing of
   bool paused_ = false;
   bool full_ = false;     // not reading because the buffer has no room
   bool blocked_ = false;  // waiting for UV_WRITABLE

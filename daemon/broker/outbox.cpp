@@ -80,6 +80,17 @@ ssize_t Outbox::flush(int fd) {
   return static_cast<ssize_t>(total);
 }
 
+Bytes Outbox::front() {
+  record_open();
+  const Segment& segment = segments_[first_];
+  return {segment.borrowed != nullptr ? segment.borrowed : owned_.data() + segment.offset, segment.size};
+}
+
+void Outbox::drop_front(size_t count) {
+  drop_sent(count);
+  if (segments_bytes_ == 0) reset_when_empty();
+}
+
 void Outbox::drop_sent(size_t sent) {
   segments_bytes_ -= sent;
   while (sent > 0) {

@@ -32,6 +32,11 @@ class Outbox {
   // pending() was means that it is full, and what was borrowed and not sent has been copied. -1 (errno
   // tells): the socket is broken; everything is dropped.
   ssize_t flush(int fd);
+  // For who sends otherwise: the piece that waits first, and that so many bytes of it were taken.
+  // Precondition: not empty(); count <= front().size(). front()'s bytes are good until the next call of
+  // anything else here.
+  Bytes front();
+  void drop_front(size_t count);
   // Copies what is borrowed without sending, for a socket that is known to be full.
   void own();
   void clear();

@@ -76,14 +76,34 @@ std::string describe(const config::TcpListen& listen) {
          joined(listen.users, ", ", [](const auto& user) { return quoted(user.first); });
 }
 
+std::string describe_login(const config::Broker& broker, const config::BrokerUrl& url) {
+  if (broker.has_credentials()) return "as user " + quoted(broker.username_for(url));
+  if (broker.has_certificate_login(url))
+    return "by the client certificate (EXTERNAL), or where that is not offered with each client's own "
+           "credentials";
+  return "with each client's own credentials";
+}
+
+std::string describe(const config::Tls& tls) {
+  std::string out = "tls ";
+  if (!tls.verify) {
+    out += "without verification";
+  } else {
+    out +=
+        "verified with " + (tls.ca.path.empty() ? "the system's CAs" : "the CAs in " + quoted(tls.ca.path));
+  }
+  if (!tls.cert.path.empty()) out += ", client certificate " + quoted(tls.cert.path);
+  return out + (tls.server_name.empty() ? "" : ", for the name " + quoted(tls.server_name));
+}
+
 void print_broker(const config::Broker& broker, Report& report) {
   report.section("broker");
   for (const config::BrokerUrl& url : broker.urls) {
-    const std::string who = broker.has_credentials() ? "as user " + quoted(broker.username_for(url))
-                                                     : "with each client's own credentials";
+    const std::string who = describe_login(broker, url);
     report.line(url.shown + " " + who +
                 (url.vhost ? ", virtual host " + quoted(*url.vhost) + " for every client" : ""));
   }
+  if (broker.uses_tls()) report.line(describe(broker.tls));
   if (!broker.vhosts.empty()) report.line("clients may open virtual hosts " + quoted_list(broker.vhosts));
   for (const auto& [asked, sent] : broker.vhost_map)
     report.line("a client that asks for virtual host " + quoted(asked) + " gets " + quoted(sent));
@@ -214,8 +234,9 @@ void print_routes(const config::Config& config, Report& report) {
 // Declaring is bellhop's own business with the broker, so it needs credentials of its own.
 const char* describe_declare(const config::Pipeline& pipeline, const config::Broker& broker) {
   if (!pipeline.declare) return "; not declared";
-  return broker.has_credentials() ? "; declared at the broker"
-                                  : "; not declared, because the file has no credentials for the broker";
+  return broker.has_credentials() || broker.has_certificate_login()
+             ? "; declared at the broker"
+             : "; not declared, because the file has no credentials for the broker";
 }
 
 void print_slips(const config::Config& config, Report& report) {

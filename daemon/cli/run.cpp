@@ -61,6 +61,13 @@ class Daemon {
     auto stores = Stores::open(config);
     if (!stores) return fail(stores.error());
     shared_.stores = std::move(stores.value());
+    if (config.broker.uses_tls()) {
+      auto tls = TlsContext::open(config.broker.tls);
+      if (!tls) return fail(tls.error());
+      shared_.tls = std::move(tls.value());
+      if (!config.broker.tls.verify)
+        spdlog::warn("broker.tls.verify is false: anybody on the way can pass for the broker");
+    }
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
     loop_open_ = true;
@@ -79,7 +86,7 @@ class Daemon {
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
     for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
-    control_ = std::make_unique<Control>(shared_.config);
+    control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
     uv_run(&loop_, UV_RUN_DEFAULT);
     spdlog::info("stopped");

@@ -54,7 +54,7 @@ def test_on_the_unix_socket_any_login_will_do_when_bellhop_has_credentials(bellh
 
 
 def test_credentials_in_the_url_are_used_like_those_in_keys(bellhop, rabbit, name):
-    daemon = bellhop({"broker": {"url": f"amqp://guest:guest@{rabbit.address}"}})
+    daemon = bellhop({"broker": {"url": f"amqp://guest:guest@{rabbit.upstream}"}})
     assert works(amqp.connect(daemon.socket, username="whoever"), name)
 
 
@@ -211,12 +211,12 @@ def test_a_virtual_host_the_broker_does_not_have_gets_the_brokers_answer(bellhop
 def test_a_virtual_host_is_mapped_or_taken_from_the_url(bellhop, rabbit):
     mapped = bellhop({"broker": {"vhost_map": {"shop": "/"}}})
     amqp.connect(mapped.socket, vhost="shop").close()
-    fixed = bellhop({"broker": {"url": f"amqp://{rabbit.address}/%2f"}})
+    fixed = bellhop({"broker": {"url": f"amqp://{rabbit.upstream}/%2f"}})
     amqp.connect(fixed.socket, vhost="anything").close()
 
 
 def test_the_second_broker_is_taken_when_the_first_refuses(bellhop, rabbit, name):
-    with Proxy(rabbit.address) as gone:
+    with Proxy(rabbit.upstream) as gone:
         dead = gone.url
     daemon = bellhop({"broker": {"url": [dead, rabbit.url]}})
     assert works(amqp.connect(daemon.socket), name)

@@ -38,7 +38,7 @@ def live_through(daemon, tcp, name):
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_every_line_is_whole_and_tells_no_secret(bellhop, rabbit, name, form):
-    daemon = bellhop({"broker": {"url": f"amqp://guest:guest@{rabbit.address}"}, "log": {"level": "trace", "format": form}, "service": "shop",
+    daemon = bellhop({"broker": {"url": f"amqp://guest:guest@{rabbit.upstream}"}, "log": {"level": "trace", "format": form}, "service": "shop",
                       "listen": [{"unix": "{socket}"}, {"tcp": "127.0.0.1:0", "users": {"app": SECRET}}]})
     tcp = daemon.wait_log(r'listening address=tcp:([0-9.:]+)').group(1)
     live_through(daemon, tcp, name)

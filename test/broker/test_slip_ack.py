@@ -241,7 +241,7 @@ def test_hops_of_a_client_that_is_gone_are_finished(daemon, above):
 @pytest.mark.parametrize("end", ["kill", "cut"])
 def test_a_hop_whose_confirm_never_came_leaves_its_input_to_be_delivered_again(rabbit, above, end):
     feed(above, "out")
-    with Proxy(rabbit.address) as proxy, Bellhop(config(proxy.url)) as daemon:
+    with Proxy(rabbit.upstream) as proxy, Bellhop(config(proxy.url)) as daemon:
         channel, (delivery,) = work(daemon)
         slips.hop(channel, delivery, b"x")  # opens the private channel
         channel.expect("basic.ack", delivery_tag=1)

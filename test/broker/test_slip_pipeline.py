@@ -72,7 +72,7 @@ def test_declaring_again_changes_nothing(bellhop, broker, pipeline):
 
 
 def test_a_broker_that_comes_later_gets_the_declarations_then(rabbit, bellhop, broker, pipeline):
-    with Proxy(rabbit.address) as proxy:
+    with Proxy(rabbit.upstream) as proxy:
         proxy.refuse()
         daemon = bellhop({**config(pipeline), "broker": {"url": proxy.url, **LOGIN}})
         daemon.wait_log(r"(?i)warn.*declar")

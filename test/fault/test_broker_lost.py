@@ -11,7 +11,7 @@ from support.rabbitmq import wait_until
 
 @pytest.fixture
 def through_proxy(bellhop, rabbit):
-    with Proxy(rabbit.address) as proxy:
+    with Proxy(rabbit.upstream) as proxy:
         yield proxy, bellhop({"broker": {"url": proxy.url}})
 
 
@@ -99,7 +99,7 @@ def test_the_last_whole_frames_of_the_broker_come_before_the_close(through_proxy
 
 
 def test_a_broker_that_stands_still_is_noticed_by_its_heartbeats(bellhop, rabbit, name):
-    with Proxy(rabbit.address) as proxy:
+    with Proxy(rabbit.upstream) as proxy:
         daemon = bellhop({"broker": {"url": proxy.url, "heartbeat": "1s"}})
         client = amqp.connect(daemon.socket)
         client.channel()

@@ -158,7 +158,7 @@ def test_a_publish_that_is_half_sent_is_let_finish_and_confirmed(bellhop, broker
 
 @pytest.mark.parametrize("size", [10, 100000])
 def test_a_session_with_an_unconfirmed_publish_stays_until_the_brokers_answer(bellhop, rabbit, broker, name, size):
-    with Proxy(rabbit.address) as proxy:
+    with Proxy(rabbit.upstream) as proxy:
         daemon = bellhop({"broker": {"url": proxy.url}})
         queue = name()
         client = amqp.connect(daemon.socket)

@@ -21,7 +21,8 @@ import tempfile
 import threading
 import time
 
-from .rabbitmq import TIME_FACTOR, alive, wait_until
+from .certificates import shared_authority
+from .rabbitmq import TIME_FACTOR, TLS, alive, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SANITIZER = re.compile(r"(ERROR|WARNING): (Address|Thread|Leak|Memory)Sanitizer|runtime error:|UndefinedBehaviorSanitizer")
@@ -71,6 +72,8 @@ class Bellhop:
 
     def _fill(self, config, store):
         config = copy.deepcopy(config)
+        if TLS:
+            self._use_tls(config.get("broker", {}))
         listen = config.setdefault("listen", [{"unix": self.socket}])
         for entry in listen:
             if "unix" in entry:
@@ -81,6 +84,15 @@ class Bellhop:
             self.store_path.mkdir(exist_ok=True)
             config["stores"] = {"claims": {"type": "filesystem", "path": str(self.store_path)}}
         return config
+
+    @staticmethod
+    def _use_tls(broker):
+        """BELLHOP_TEST_TLS=1: every amqp:// URL becomes an amqps:// one, and the nodes' authority is trusted."""
+        urls = broker.get("url", [])
+        urls = [re.sub("^amqp://", "amqps://", url) for url in ([urls] if isinstance(urls, str) else urls)]
+        if urls and "tls" not in broker:
+            broker["url"] = urls
+            broker["tls"] = {"ca": shared_authority().ca}
 
     # -- life
 

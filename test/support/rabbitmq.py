@@ -5,7 +5,10 @@
     node.ctl("list_queues", "name")    # rabbitmqctl, its standard output
     node.stop()
 
-Run as a program (`python3 rabbitmq.py DIR`) it starts a node, prints its address, and ends it when its standard input closes.
+Run as a program (`python3 rabbitmq.py DIR [--tls]`) it starts a node, prints its address, and ends it when its standard input closes.
+
+A node with TLS listens on two ports: `address`, where tests talk to it directly, and `tls_address`. `upstream` and `url` are where
+the daemons under test are sent: to the second with BELLHOP_TEST_TLS=1, which makes every node one with TLS.
 """
 
 import atexit
@@ -21,6 +24,7 @@ import time
 import uuid
 
 TIME_FACTOR = float(os.environ.get("BELLHOP_TEST_TIME_FACTOR", "1"))
+TLS = os.environ.get("BELLHOP_TEST_TLS") == "1"
 SCRIPTS = pathlib.Path("/usr/lib/rabbitmq/bin")
 
 # Ends a node whose test was killed: it waits for the end of its standard input, which the dying process closes. A line on it means
@@ -62,23 +66,25 @@ def wait_until(condition, timeout=30, what="the condition"):
 
 
 class Node:
-    def __init__(self, folder, config=""):
+    def __init__(self, folder, config="", tls=TLS, plugins=()):
         self.folder = pathlib.Path(folder)
         self.extra_config = config
+        self.tls, self.plugins = tls, plugins
+        self.tls_port = None
         self.port = self.epmd_port = self.dist_port = None
         self.name = f"bellhop-{uuid.uuid4().hex[:8]}@localhost"
         self.process = self.epmd = self._guard = None
         self._owns_folder = False
 
     @classmethod
-    def start(cls, folder=None, config=""):
+    def start(cls, folder=None, config="", tls=TLS, plugins=()):
         """A running node. `config`: more lines of rabbitmq.conf. Without a folder its data goes to a temporary one."""
         own = folder is None
-        node = cls(folder or tempfile.mkdtemp(prefix="bellhop-rabbit-"), config)
+        node = cls(folder or tempfile.mkdtemp(prefix="bellhop-rabbit-"), config, tls, plugins)
         node._owns_folder = own
         atexit.register(node.stop)
         for attempt in range(3):
-            node.port, node.epmd_port, node.dist_port = free_port(), free_port(), free_port()
+            node.port, node.epmd_port, node.dist_port, node.tls_port = free_port(), free_port(), free_port(), free_port()
             try:
                 node.launch()
                 return node
@@ -94,8 +100,16 @@ class Node:
         return f"127.0.0.1:{self.port}"
 
     @property
+    def tls_address(self):
+        return f"127.0.0.1:{self.tls_port}"
+
+    @property
+    def upstream(self):
+        return self.tls_address if TLS else self.address
+
+    @property
     def url(self):
-        return f"amqp://127.0.0.1:{self.port}"
+        return f"{'amqps' if TLS else 'amqp'}://{self.upstream}"
 
     @property
     def log_path(self):
@@ -122,8 +136,8 @@ class Node:
             cookie.write_text(uuid.uuid4().hex)
             cookie.chmod(0o400)
         (f / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\nlog.console = true\nlog.file = false\n"
-                                         f"{self.extra_config}\n")
-        (f / "enabled_plugins").write_text("[].\n")
+                                         f"{self._tls_config()}{self.extra_config}\n")
+        (f / "enabled_plugins").write_text(f"[{','.join(self.plugins)}].\n")
         (f / "pid").unlink(missing_ok=True)
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen([str(SCRIPTS / "rabbitmq-server")], env=self.env(), stdin=subprocess.DEVNULL,
@@ -138,6 +152,21 @@ class Node:
         self._guard = subprocess.Popen(["sh", "-c", GUARD, "sh", str(self.process.pid), str(self.epmd or ""),
                                         str(f) if self._owns_folder else ""], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def _tls_config(self):
+        """Clients without a certificate are let in, those with one must have it from the same authority."""
+        if not self.tls:
+            return ""
+        if __package__:
+            from .certificates import shared_authority
+            authority = shared_authority()
+        else:  # the shared node: its folder is where shared_authority() looks
+            from certificates import Authority
+            authority = Authority(self.folder / "tls")
+        own = authority.issue("broker")
+        return (f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\nssl_options.cacertfile = {authority.ca}\n"
+                f"ssl_options.certfile = {own.cert}\nssl_options.keyfile = {own.key}\n"
+                "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = false\n")
 
     def _dismiss_guard(self):
         if self._guard is not None:
@@ -253,8 +282,10 @@ class SharedNode(Node):
     def __init__(self, address, folder):
         super().__init__(folder)
         self.port = int(address.rpartition(":")[2])
-        self.name, epmd, dist = (self.folder / "identity").read_text().split()
+        self.name, epmd, dist, *tls = (self.folder / "identity").read_text().split()
         self.epmd_port, self.dist_port = int(epmd), int(dist)
+        self.tls_port = int(tls[0]) if tls else None
+        assert self.tls_port or not TLS, "the shared node has no TLS listener"
 
     def _no(self, *_):
         raise AssertionError("this node is shared: a test that ends or freezes the broker takes the fixture `own_rabbit`")
@@ -266,10 +297,12 @@ class SharedNode(Node):
 
 
 def main():
-    folder = sys.argv[1] if len(sys.argv) > 1 else None
+    arguments = [each for each in sys.argv[1:] if each != "--tls"]
+    folder = arguments[0] if arguments else None
+    tls = "--tls" in sys.argv
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    node = Node.start(folder)
-    (node.folder / "identity").write_text(f"{node.name} {node.epmd_port} {node.dist_port}\n")
+    node = Node.start(folder, tls=tls)
+    (node.folder / "identity").write_text(f"{node.name} {node.epmd_port} {node.dist_port} {node.tls_port if tls else ''}\n")
     print(node.address, flush=True)
     try:
         sys.stdin.read()

@@ -59,8 +59,7 @@ void Handshake::on_broker(const Frame& frame) {
     if (auto mechanisms = decode_start_mechanisms(frame.payload)) mechanisms_ = mechanisms.value();
     core_.writer->relay(frame.raw);
     step_ = Step::start_ok;
-  } else if (number == method::connection_secure && step_ == Step::tune &&
-             !core_.config.broker.has_credentials()) {
+  } else if (number == method::connection_secure && step_ == Step::tune && passes_on_) {
     core_.writer->relay(frame.raw);
     challenged_ = true;
   } else if (number == method::connection_tune && step_ == Step::tune) {
@@ -103,26 +102,39 @@ void Handshake::on_start_ok(const Frame& frame) {
   StartOk& start_ok = decoded.value();
   Login login = login_of(start_ok.mechanism, start_ok.response);
   client_user_ = login.user;
+  if (!check_client(start_ok)) return;
   const config::Broker& broker = core_.config.broker;
-  if (!broker.has_credentials()) {
+  if (broker.has_credentials()) {
+    const std::string& user = broker.username_for(url_);
+    const std::string& password = broker.password_for(url_);
+    core_.broker_user = user;
+    log_in(start_ok, "PLAIN", std::string(1, '\0') + user + std::string(1, '\0') + password);
+  } else if (broker.has_certificate_login(url_) && offers("EXTERNAL")) {
+    // Who that is, the broker takes from the certificate in a way of its own: broker_user stays unknown.
+    log_in(start_ok, "EXTERNAL", "");
+  } else {
+    passes_on_ = true;
     core_.broker_user = login.user;
     core_.broker->outbox().borrow(frame.raw);
     step_ = Step::tune;
+  }
+}
+
+bool Handshake::offers(const std::string& mechanism) const {
+  return (" " + mechanisms_ + " ").find(" " + mechanism + " ") != std::string::npos;
+}
+
+// As bellhop itself, with the client's other properties.
+void Handshake::log_in(StartOk& start_ok, const std::string& mechanism, const std::string& response) {
+  if (!offers(mechanism)) {
+    spdlog::error("session={} broker={} offers no {} login, only: {}", core_.session_id, url_.shown,
+                  mechanism, mechanisms_);
+    core_.close_connection(541, "INTERNAL_ERROR - the broker takes no " + mechanism +
+                                    " login, which bellhop's own credentials need");
     return;
   }
-  if (!check_client(start_ok)) return;
-  const std::string& user = broker.username_for(url_);
-  const std::string& password = broker.password_for(url_);
-  core_.broker_user = user;
-  start_ok.mechanism = "PLAIN";
-  if ((" " + mechanisms_ + " ").find(" PLAIN ") == std::string::npos) {
-    spdlog::error("session={} broker={} offers no PLAIN login, only: {}", core_.session_id, url_.shown,
-                  mechanisms_);
-    core_.close_connection(
-        541, "INTERNAL_ERROR - the broker takes no PLAIN login, which bellhop's own credentials need");
-    return;
-  }
-  start_ok.response = std::string(1, '\0') + user + std::string(1, '\0') + password;
+  start_ok.mechanism = mechanism;
+  start_ok.response = response;
   put_start_ok(core_.broker->outbox().tail(), start_ok);
   step_ = Step::tune;
 }

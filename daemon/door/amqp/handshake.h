@@ -1,6 +1,7 @@
 // Handshake: the interleaved opening of both legs (design decision 5). Server and client properties pass
-// verbatim; credentials are replaced when the configuration has some; tune is adjusted so that both legs have
-// the same frame_max and bellhop keeps one channel for itself.
+// verbatim; credentials are replaced when the configuration has some, or has a client certificate and the
+// broker offers SASL EXTERNAL; tune is adjusted so that both legs have the same frame_max and bellhop keeps
+// one channel for itself.
 //
 //   broker            bellhop             client
 //     start ─────────────────────────────► start
@@ -37,6 +38,8 @@ class Handshake {
   // The broker said its start, and the client has it: from here on this broker is the client's.
   bool has_begun() const { return step_ != Step::start; }
   bool is_done() const { return step_ == Step::done; }
+  // The client's own credentials went to the broker.
+  bool passed_login_on() const { return passes_on_; }
   uint16_t client_heartbeat_s() const { return client_heartbeat_s_; }
   uint16_t broker_heartbeat_s() const { return broker_heartbeat_s_; }
   const std::string& vhost() const { return vhost_; }
@@ -46,6 +49,8 @@ class Handshake {
   enum class Step { start, start_ok, tune, tune_ok, open, open_ok, done };
 
   void on_start_ok(const proto::Frame& frame);
+  void log_in(proto::StartOk& start_ok, const std::string& mechanism, const std::string& response);
+  bool offers(const std::string& mechanism) const;
   bool check_client(const proto::StartOk& start_ok);
   void on_tune(const proto::Tune& offered);
   void on_tune_ok(const proto::Tune& chosen);
@@ -57,7 +62,8 @@ class Handshake {
   const config::TcpListen* tcp_;
   Step step_ = Step::start;
   bool challenged_ = false;  // connection.secure went down, secure-ok is awaited
-  std::string mechanisms_;
+  std::string mechanisms_;   // the broker's, with a blank between two
+  bool passes_on_ = false;
   proto::Tune offered_;  // to the client
   bool unlimited_frames_ = false;
   uint16_t broker_heartbeat_offer_s_ = 0;

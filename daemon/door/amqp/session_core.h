@@ -13,6 +13,7 @@
 
 #include "config/routing_table.h"
 #include "daemon/broker/link.h"
+#include "daemon/broker/tls_context.h"
 #include "daemon/claims/stores.h"
 #include "daemon/door/amqp/channel.h"
 #include "daemon/door/amqp/client_writer.h"
@@ -42,6 +43,7 @@ struct Shared {
   std::shared_ptr<const config::Config> config;
   std::unique_ptr<config::RoutingTable> routing;
   std::unique_ptr<Stores> stores;
+  std::unique_ptr<const TlsContext> tls;  // null: no URL is an amqps:// one
   std::unique_ptr<Budget> budget;
   std::atomic<size_t> preferred_url{0};
   std::string host;

@@ -52,7 +52,7 @@ void Session::on_client_connection_frame(const Frame& frame) {
     return;
   }
   if (number == method::connection_update_secret) {
-    if (core_->config.broker.has_credentials()) {
+    if (!handshake_->passed_login_on()) {
       // The client's secret is not what bellhop logged in with.
       put_empty_method(core_->writer->own(), method::connection_update_secret_ok, 0);
     } else {

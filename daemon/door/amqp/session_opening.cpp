@@ -44,7 +44,7 @@ void Session::greet() {
 void Session::connect(uint64_t after_ms) {
   stage_ = Stage::connecting;
   connector_ = std::make_unique<Connector>(
-      &loop_, core_->config.broker, shared_.preferred_url,
+      &loop_, core_->config.broker, shared_.tls.get(), shared_.preferred_url,
       [this](Result<Connected> result) {
         connected(std::move(result));
         turn();
@@ -64,7 +64,7 @@ void Session::connected(Result<Connected> result) {
     end_client_leg();
     return;
   }
-  core_->broker = std::make_unique<Link>(result.value().fd, *this);
+  core_->broker = std::make_unique<Link>(result.value().fd, *this, std::move(result.value().tls));
   broker_leg_ = Leg::open;
   if (auto started = core_->broker->start(&loop_); !started) {
     end_reason_ = started.error();

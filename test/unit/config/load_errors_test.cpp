@@ -29,10 +29,11 @@ TEST_CASE("a file that cannot be read", "[config]") {
 
 TEST_CASE("an empty file lacks the one key that is required", "[config]") {
   CHECK(errors_of("") == Lines{"f:1:1: broker.url: is missing, allowed: "
-                               "amqp://[user:password@]host[:port][/vhost] or a list of them"});
+                               "amqp://[user:password@]host[:port][/vhost], amqps://... likewise, "
+                               "amqp+unix://[user:password@]/path[?vhost=vhost] or a list of them"});
   CHECK(errors_of("broker: { heartbeat: 1s }") ==
-        Lines{"f:1:9: broker.url: is missing, allowed: amqp://[user:password@]host[:port][/vhost] or a list "
-              "of them"});
+        Lines{"f:1:9: broker.url: is missing, allowed: amqp://[user:password@]host[:port][/vhost], "
+              "amqps://... likewise, amqp+unix://[user:password@]/path[?vhost=vhost] or a list of them"});
   CHECK(errors_of("- a") == Lines{"f:1:1: file: is a list, allowed: a mapping"});
 }
 
@@ -74,7 +75,6 @@ TEST_CASE("keys that this version does not have are unknown keys", "[config]") {
   const std::string broker = "broker: { url: amqp://localhost }\n";
   unknown(broker + "spool: { path: /x }", "f:2:1: spool: ");
   unknown(broker + "admin: { tcp: 127.0.0.1:9419 }", "f:2:1: admin: ");
-  unknown("broker: { url: amqp://localhost, tls: { ca: x } }", "f:1:34: broker.tls: ");
   unknown(broker + "stores: { a: { type: memory, retention: 30d } }", "f:2:30: stores.a.retention: ");
   unknown(broker + "routes: [{ name: a, durability: confirm }]", "f:2:21: routes[0].durability: ");
   unknown(broker + "<<: { service: x }", "f:2:1: ...: ");
@@ -148,14 +148,18 @@ TEST_CASE("an expanded value is not shown", "[config]") {
 }
 
 TEST_CASE("broker: URLs", "[config]") {
-  const std::string form = ", allowed: amqp://[user:password@]host[:port][/vhost]";
-  CHECK(errors_of("broker: { url: \"amqps://app:hunter2@a\" }") ==
-        Lines{"f:1:16: broker.url: amqps:// is not supported" + form});
-  CHECK(errors_of("broker:\n  url:\n    - amqp://a\n    - amqp+unix:///run/x\n    - amqp://b?x=y\n") ==
-        Lines{"f:4:7: broker.url[1]: amqp+unix:// is not supported" + form,
-              "f:5:7: broker.url[2]: has a ? or # in it (in a user, password or vhost they are written %3F "
-              "and %23)" +
-                  form});
+  const std::string form =
+      ", allowed: amqp://[user:password@]host[:port][/vhost], amqps://... likewise, "
+      "amqp+unix://[user:password@]/path[?vhost=vhost]";
+  CHECK(errors_of("broker: { url: \"amqpx://app:hunter2@a\" }") ==
+        Lines{"f:1:16: broker.url: is no broker's URL" + form});
+  CHECK(
+      errors_of("broker:\n  url:\n    - amqp://a\n    - amqp+unix://run/x\n    - amqp://b?x=y\n") ==
+      Lines{
+          "f:4:7: broker.url[1]: has something else than user:password@ before its path" + form,
+          "f:5:7: broker.url[2]: has a ? or # in it (in a user, password, path or vhost they are written %3F "
+          "and %23)" +
+              form});
   CHECK(errors_of("broker: { url: [] }") == Lines{"f:1:16: broker.url: is an empty list" + form});
   CHECK(errors_of("broker: { url: }") == Lines{"f:1:11: broker.url: is empty, allowed: text"});
 }

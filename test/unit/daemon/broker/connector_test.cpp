@@ -30,7 +30,7 @@ struct Rig {
 
   void start() {
     uv_update_time(loop.get());
-    connector.emplace(loop.get(), broker, preferred, [this](Result<Connected> result) {
+    connector.emplace(loop.get(), broker, nullptr, preferred, [this](Result<Connected> result) {
       ++calls;
       outcome.emplace(std::move(result));
     });
@@ -149,7 +149,7 @@ TEST_CASE("a connector may be destroyed by what it calls", "[connector]") {
   rig.broker.urls = {url_of("127.0.0.1", port.number)};
   uv_update_time(rig.loop.get());
   bool called = false;
-  rig.connector.emplace(rig.loop.get(), rig.broker, rig.preferred, [&](Result<Connected> result) {
+  rig.connector.emplace(rig.loop.get(), rig.broker, nullptr, rig.preferred, [&](Result<Connected> result) {
     called = true;
     if (result.ok()) ::close(result.value().fd);
     rig.connector.reset();

@@ -69,7 +69,7 @@ TEST_CASE("with nothing to declare, or no credentials, there is nothing to wait 
   SECTION("no credentials") {
     config->broker.username.clear();
   }
-  Control control(config);
+  Control control(config, nullptr);
   REQUIRE(control.wait_until_done(0));
 }
 
@@ -78,16 +78,16 @@ TEST_CASE("stop is quick wherever the thread waits", "[control]") {
   int accepted = -1;
   test::TcpPort refusing(false), mute(true);
   SECTION("between tries") {
-    control = std::make_unique<Control>(config_for(refusing.number));
+    control = std::make_unique<Control>(config_for(refusing.number), nullptr);
     REQUIRE_FALSE(control->wait_until_done(50));
   }
   SECTION("for a broker that does not speak") {
-    control = std::make_unique<Control>(config_for(mute.number));
+    control = std::make_unique<Control>(config_for(mute.number), nullptr);
     accepted = wait_for_connection(mute);
   }
   SECTION("for a connection") {
     test::SilentPort silent;
-    control = std::make_unique<Control>(config_for(silent.number));
+    control = std::make_unique<Control>(config_for(silent.number), nullptr);
     REQUIRE_FALSE(control->wait_until_done(50));
     control->stop();
   }
@@ -100,7 +100,7 @@ TEST_CASE("stop is quick wherever the thread waits", "[control]") {
 
 TEST_CASE("a broker that hangs up is tried again", "[control]") {
   test::TcpPort port(true);
-  Control control(config_for(port.number));
+  Control control(config_for(port.number), nullptr);
   ::close(wait_for_connection(port));
   ::close(wait_for_connection(port));
   control.stop();

@@ -134,13 +134,13 @@ TEST_CASE("check says when a pipeline cannot be declared", "[cli]") {
 
 TEST_CASE("check prints every error and nothing else", "[cli]") {
   const Checked result =
-      checked("broker: { url: \"amqps://app:hunter2@x\" }\nlog: { level: loud }\nadmin: {}\n");
+      checked("broker: { url: \"amqpx://app:hunter2@x\" }\nlog: { level: loud }\nadmin: {}\n");
   CHECK(result.code == 2);
   CHECK(result.out == "");
   CHECK(result.err ==
         result.file +
-            ":1:16: broker.url: amqps:// is not supported, allowed: "
-            "amqp://[user:password@]host[:port][/vhost]\n" +
+            ":1:16: broker.url: is no broker's URL, allowed: amqp://[user:password@]host[:port][/vhost], "
+            "amqps://... likewise, amqp+unix://[user:password@]/path[?vhost=vhost]\n" +
             result.file +
             ":2:15: log.level: 'loud' is not known, allowed: trace, debug, info, warn, error\n" +
             result.file +

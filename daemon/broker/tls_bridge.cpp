@@ -1,0 +1,95 @@
+#include "daemon/broker/tls_bridge.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace bellhop {
+namespace {
+
+constexpr size_t read_bytes = 16 * 1024;
+constexpr int last_send_ms = 2000;
+
+bool would_block() {
+  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TlsBridge>> TlsBridge::open(int broker_fd, std::unique_ptr<TlsStream> tls) {
+  std::unique_ptr<TlsBridge> bridge(new TlsBridge(broker_fd, std::move(tls)));
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
+    return Error{"cannot make a pair of sockets"};
+  bridge->near_fd_ = pair[0];
+  bridge->far_fd_ = pair[1];
+  try {
+    bridge->thread_ = std::thread(&TlsBridge::carry, bridge.get());
+  } catch (const std::system_error& error) {
+    return Error{std::string("cannot start a thread: ") + error.what()};
+  }
+  return bridge;
+}
+
+TlsBridge::~TlsBridge() {
+  if (far_fd_ >= 0) ::close(far_fd_);
+  if (near_fd_ >= 0) ::shutdown(near_fd_, SHUT_RD);
+  if (thread_.joinable()) thread_.join();
+  if (near_fd_ >= 0) ::close(near_fd_);
+  ::close(broker_fd_);
+}
+
+int TlsBridge::take_plain_fd() {
+  return std::exchange(far_fd_, -1);
+}
+
+// --- the thread ---
+
+void TlsBridge::carry() {
+  bool open = true;
+  while (open) {
+    const bool up_waits = !up_.empty() || tls_->has_unsent();
+    pollfd waits[2] = {{near_fd_, 0, 0}, {broker_fd_, 0, 0}};
+    if (!near_ended_ && !up_waits) waits[0].events |= POLLIN;
+    if (!down_.empty()) waits[0].events |= POLLOUT;
+    if (down_.empty()) waits[1].events |= POLLIN;
+    if (up_waits) waits[1].events |= POLLOUT;
+    if (near_ended_) waits[0].fd = -1;  // a hang-up would wake poll again and again
+    const bool at_once = down_.empty() && tls_->has_unread();
+    const int ready = ::poll(waits, 2, at_once ? 0 : near_ended_ ? last_send_ms : -1);
+    if (ready < 0 && errno != EINTR) break;
+    if (ready == 0 && near_ended_ && !at_once) break;
+    open = carry_up() && carry_down();
+  }
+  tls_->end(broker_fd_);
+  ::shutdown(broker_fd_, SHUT_WR);
+  ::shutdown(near_fd_, SHUT_RDWR);
+}
+
+// False: over. What came before the near end's end still goes out.
+bool TlsBridge::carry_up() {
+  uint8_t bytes[read_bytes];
+  if (!near_ended_ && up_.empty() && !tls_->has_unsent()) {
+    const ssize_t received = ::recv(near_fd_, bytes, sizeof bytes, 0);
+    if (received > 0) up_.append({bytes, static_cast<size_t>(received)});
+    near_ended_ = received == 0 || (received < 0 && !would_block());
+  }
+  if (tls_->flush(broker_fd_, up_) < 0) return false;
+  return !near_ended_ || !up_.empty() || tls_->has_unsent();
+}
+
+bool TlsBridge::carry_down() {
+  uint8_t bytes[read_bytes];
+  if (down_.empty()) {
+    const ssize_t received = tls_->receive(broker_fd_, bytes, sizeof bytes);
+    if (received == 0 || (received < 0 && !would_block())) return false;
+    if (received > 0) down_.append({bytes, static_cast<size_t>(received)});
+  }
+  return down_.flush(near_fd_) >= 0;
+}
+
+}  // namespace bellhop

@@ -1,0 +1,118 @@
+#include "daemon/broker/tls_context.h"
+
+#include <dirent.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "daemon/broker/tls_errors.h"
+#include "daemon/broker/tls_stream.h"
+
+namespace bellhop {
+namespace {
+
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Source = std::unique_ptr<BIO, Free>;
+using Certificate = std::unique_ptr<X509, Free>;
+
+Source source_of(const std::string& text) {
+  return Source(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// Files with a passphrase were refused with the configuration; OpenSSL's own function would ask at the
+// terminal.
+int no_passphrase(char*, int, int, void*) {
+  return -1;
+}
+
+Certificate next_certificate(BIO* source) {
+  return Certificate(PEM_read_bio_X509(source, nullptr, no_passphrase, nullptr));
+}
+
+void add_cas(X509_STORE* store, const std::string& pem) {
+  const Source source = source_of(pem);
+  while (const Certificate certificate = next_certificate(source.get()))
+    X509_STORE_add_cert(store, certificate.get());
+}
+
+// The system's CAs, all of them now: OpenSSL's own way would read a directory's files in the middle of a
+// handshake.
+bool add_system_cas(X509_STORE* store) {
+  const auto add_file = [store](const std::string& path) {
+    return ::access(path.c_str(), R_OK) == 0 && X509_STORE_load_file(store, path.c_str()) == 1;
+  };
+  if (const char* const file = std::getenv(X509_get_default_cert_file_env())) return add_file(file);
+  const char* const own_directory = std::getenv(X509_get_default_cert_dir_env());
+  if (own_directory == nullptr) {
+    for (const char* const file : {X509_get_default_cert_file(), "/etc/ssl/certs/ca-certificates.crt",
+                                   "/etc/pki/tls/certs/ca-bundle.crt"}) {
+      if (add_file(file)) return true;
+    }
+  }
+  const std::string path = own_directory != nullptr ? own_directory : X509_get_default_cert_dir();
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
+  bool any = false;
+  while (const dirent* const entry = directory != nullptr ? ::readdir(directory.get()) : nullptr) {
+    if (entry->d_name[0] != '.') any |= add_file(path + "/" + entry->d_name);
+  }
+  return any;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const TlsContext>> TlsContext::open(const config::Tls& tls) {
+  std::unique_ptr<TlsContext> made(new TlsContext(tls));
+  Result<void> filled = made->fill();
+  ERR_clear_error();
+  if (!filled) return Error{filled.error()};
+  return std::unique_ptr<const TlsContext>(std::move(made));
+}
+
+TlsContext::~TlsContext() {
+  SSL_CTX_free(context_);
+  BIO_meth_free(buffers_);
+}
+
+Result<void> TlsContext::fill() {
+  context_ = SSL_CTX_new(TLS_client_method());
+  buffers_ = TlsStream::make_buffers();
+  if (context_ == nullptr || buffers_ == nullptr) return Error{"TLS cannot be set up: out of memory"};
+  SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
+  SSL_CTX_set_options(context_, SSL_OP_NO_RENEGOTIATION);
+  // An idle session's stream holds no buffers.
+  SSL_CTX_set_mode(context_, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_default_passwd_cb(context_, no_passphrase);
+  SSL_CTX_set_verify(context_, tls_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, &TlsStream::on_verified);
+  if (tls_.verify) {
+    X509_STORE* const store = SSL_CTX_get_cert_store(context_);
+    if (!tls_.ca.text.empty()) {
+      add_cas(store, tls_.ca.text);
+    } else if (!add_system_cas(store)) {
+      return Error{
+          "the system has no readable store of CAs, which an amqps:// URL without broker.tls.ca needs "
+          "(on Debian it is the package ca-certificates)"};
+    }
+  }
+  if (tls_.cert.text.empty()) return {};
+  const Source chain = source_of(tls_.cert.text);
+  const Certificate own = next_certificate(chain.get());
+  const std::unique_ptr<EVP_PKEY, Free> key(
+      PEM_read_bio_PrivateKey(source_of(tls_.key.text).get(), nullptr, no_passphrase, nullptr));
+  ERR_clear_error();
+  if (own == nullptr || SSL_CTX_use_certificate(context_, own.get()) != 1 || key == nullptr ||
+      SSL_CTX_use_PrivateKey(context_, key.get()) != 1)
+    return Error{"broker.tls.cert and broker.tls.key cannot be used: " + openssl_reason()};
+  while (const Certificate issuer = next_certificate(chain.get()))
+    SSL_CTX_add1_chain_cert(context_, issuer.get());
+  return {};
+}
+
+}  // namespace bellhop
