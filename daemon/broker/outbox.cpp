@@ -19,7 +19,7 @@ constexpr size_t compact_bytes_min = 64 * 1024;  // a smaller sent prefix is not
 void Outbox::record_open() {
   if (owned_.size() == recorded_) return;
   const size_t size = owned_.size() - recorded_;
-  segments_.push_back({nullptr, recorded_, size});
+  segments_.push_back({nullptr, recorded_, size, false});
   segments_bytes_ += size;
   recorded_ = owned_.size();
 }
@@ -35,12 +35,20 @@ void Outbox::borrow(Bytes bytes) {
   segments_bytes_ += bytes.size();
   if (first_ < segments_.size()) {
     Segment& last = segments_.back();
-    if (last.borrowed != nullptr && last.borrowed + last.size == bytes.data()) {
+    if (last.elsewhere != nullptr && !last.is_held && last.elsewhere + last.size == bytes.data()) {
       last.size += bytes.size();
       return;
     }
   }
-  segments_.push_back({bytes.data(), 0, bytes.size()});
+  segments_.push_back({bytes.data(), 0, bytes.size(), false});
+}
+
+void Outbox::hold(Bytes bytes, std::shared_ptr<const void> owner) {
+  if (bytes.empty()) return;
+  record_open();
+  segments_bytes_ += bytes.size();
+  segments_.push_back({bytes.data(), 0, bytes.size(), true});
+  owners_.push_back(std::move(owner));
 }
 
 ssize_t Outbox::flush(int fd) {
@@ -51,7 +59,7 @@ ssize_t Outbox::flush(int fd) {
     size_t count = 0, wanted = 0;
     for (size_t i = first_; i < segments_.size() && count < pieces_max; ++i, ++count) {
       const Segment& segment = segments_[i];
-      const uint8_t* at = segment.borrowed != nullptr ? segment.borrowed : owned_.data() + segment.offset;
+      const uint8_t* at = segment.elsewhere != nullptr ? segment.elsewhere : owned_.data() + segment.offset;
       pieces[count] = {const_cast<uint8_t*>(at), segment.size};
       wanted += segment.size;
     }
@@ -83,7 +91,7 @@ ssize_t Outbox::flush(int fd) {
 Bytes Outbox::front() {
   record_open();
   const Segment& segment = segments_[first_];
-  return {segment.borrowed != nullptr ? segment.borrowed : owned_.data() + segment.offset, segment.size};
+  return {segment.elsewhere != nullptr ? segment.elsewhere : owned_.data() + segment.offset, segment.size};
 }
 
 void Outbox::drop_front(size_t count) {
@@ -96,31 +104,37 @@ void Outbox::drop_sent(size_t sent) {
   while (sent > 0) {
     Segment& segment = segments_[first_];
     const size_t part = std::min(sent, segment.size);
-    if (segment.borrowed != nullptr) {
-      segment.borrowed += part;
+    if (segment.elsewhere != nullptr) {
+      segment.elsewhere += part;
     } else {
       segment.offset += part;
     }
     segment.size -= part;
     sent -= part;
-    if (segment.size == 0) ++first_;
+    if (segment.size != 0) continue;
+    ++first_;
+    if (segment.is_held) owners_.pop_front();
   }
 }
 
-// Afterwards at most one segment is left, all of it owned. What was owned before the first borrowed piece
-// stays where it is, so a socket that stays full costs a copy of the new bytes only.
+// Afterwards, if nothing is held, at most one segment is left, all of it owned. What was owned before the
+// first borrowed piece stays where it is, so a socket that stays full costs a copy of the new bytes only.
 void Outbox::own() {
   record_open();
   if (segments_bytes_ == 0) {
     reset_when_empty();
     return;
   }
-  size_t begin = segments_[first_].borrowed == nullptr ? segments_[first_].offset : owned_.size();
+  if (!owners_.empty()) {
+    own_between_held();
+    return;
+  }
+  size_t begin = segments_[first_].elsewhere == nullptr ? segments_[first_].offset : owned_.size();
   size_t i = first_;
   size_t keep_until = begin;
   bool only_owned = true;
   for (; i < segments_.size(); ++i) {
-    if (segments_[i].borrowed != nullptr) {
+    if (segments_[i].elsewhere != nullptr) {
       only_owned = false;
       break;
     }
@@ -131,7 +145,7 @@ void Outbox::own() {
       // The owned pieces behind it, if there are any, begin where the first of them does.
       begin = keep_until = owned_.size();
       for (size_t j = i; j < segments_.size(); ++j) {
-        if (segments_[j].borrowed == nullptr) {
+        if (segments_[j].elsewhere == nullptr) {
           begin = keep_until = segments_[j].offset;
           break;
         }
@@ -141,8 +155,8 @@ void Outbox::own() {
     owned_.resize(keep_until);
     for (; i < segments_.size(); ++i) {
       const Segment& segment = segments_[i];
-      if (segment.borrowed != nullptr) {
-        put(owned_, {segment.borrowed, segment.size});
+      if (segment.elsewhere != nullptr) {
+        put(owned_, {segment.elsewhere, segment.size});
       } else {
         put(owned_, {moved_.data() + (segment.offset - keep_until), segment.size});
       }
@@ -155,12 +169,35 @@ void Outbox::own() {
   }
   segments_.clear();
   first_ = 0;
-  segments_.push_back({nullptr, begin, owned_.size() - begin});
+  segments_.push_back({nullptr, begin, owned_.size() - begin, false});
   recorded_ = owned_.size();
+}
+
+// What stands between held pieces is little, frames' heads and ends, so all of it is copied anew.
+void Outbox::own_between_held() {
+  moved_.clear();
+  std::vector<Segment> kept;
+  for (size_t i = first_; i < segments_.size(); ++i) {
+    const Segment& segment = segments_[i];
+    if (segment.is_held) {
+      kept.push_back(segment);
+      continue;
+    }
+    const uint8_t* at = segment.elsewhere != nullptr ? segment.elsewhere : owned_.data() + segment.offset;
+    if (kept.empty() || kept.back().is_held) kept.push_back({nullptr, moved_.size(), 0, false});
+    kept.back().size += segment.size;
+    put(moved_, {at, segment.size});
+  }
+  segments_ = std::move(kept);
+  first_ = 0;
+  owned_.swap(moved_);
+  recorded_ = owned_.size();
+  if (moved_.capacity() > kept_bytes_max) Buffer().swap(moved_);
 }
 
 void Outbox::reset_when_empty() {
   segments_.clear();
+  owners_.clear();
   first_ = 0;
   segments_bytes_ = 0;
   recorded_ = 0;

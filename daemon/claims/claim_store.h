@@ -46,6 +46,18 @@ class Upload {
   virtual void finish(std::function<void(Result<Claim>)> done) = 0;
 };
 
+// A part of a payload, and who keeps its bytes. They may be a mapped file's, see claims/mapped_piece.h: to be
+// handed to the kernel and not looked at.
+struct Piece {
+  Bytes bytes;
+  std::shared_ptr<const void> owner;
+};
+inline Piece piece_of(Buffer buffer) {
+  auto owner = std::make_shared<const Buffer>(std::move(buffer));
+  const Bytes bytes(*owner);
+  return {bytes, std::move(owner)};
+}
+
 // A payload made local and verified. Shared between the session's thread and the store's; the last reference
 // closes it.
 class LocalObject {
@@ -57,7 +69,7 @@ class LocalObject {
   // Reads exactly `count` bytes from `offset`; fewer is an error. Precondition: offset + count <=
   // size_bytes().
   virtual void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-                    std::function<void(Result<Buffer>)> done) = 0;
+                    std::function<void(Result<Piece>)> done) = 0;
 };
 
 struct FetchResult {

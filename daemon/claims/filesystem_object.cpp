@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <limits>
 
+#include "daemon/claims/mapped_piece.h"
 #include "daemon/claims/memory_object.h"
 #include "daemon/claims/payload_hash.h"
 #include "proto/claim_frame.h"
@@ -32,6 +33,16 @@ Result<size_t> read_fully(int fd, uint64_t offset, uint8_t* into, size_t count) 
   return have;
 }
 
+Result<Piece> read_piece(int fd, uint64_t offset, size_t count) {
+  if (auto mapped = map_piece(fd, offset, count)) return std::move(*mapped);
+  Buffer bytes(count);
+  const auto got = read_fully(fd, offset, bytes.data(), count);
+  if (!got) return Error{"read: " + got.error()};
+  if (got.value() != count)
+    return Error{fmt::format("the object ended at {} bytes while it was read", offset + got.value())};
+  return piece_of(std::move(bytes));
+}
+
 class FileObject : public LocalObject {
  public:
   FileObject(std::shared_ptr<FilesystemCore> core, std::shared_ptr<FileDescriptor> file, std::string key,
@@ -45,17 +56,11 @@ class FileObject : public LocalObject {
   uint64_t size_bytes() const override { return size_bytes_; }
 
   void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-            std::function<void(Result<Buffer>)> done) override {
+            std::function<void(Result<Piece>)> done) override {
     core_->pool.run([alive = std::weak_ptr<int>(alive_), file = file_, place = core_->place.name, key = key_,
                      offset, count, executor = std::move(executor), done = std::move(done)]() mutable {
-      Result<Buffer> result = Buffer(count);
-      const auto got = read_fully(file->get(), offset, result.value().data(), count);
-      if (!got) {
-        result = Error{fmt::format("claim {}: store '{}': read: {}", key, place, got.error())};
-      } else if (got.value() != count) {
-        result = Error{fmt::format("claim {}: store '{}': the object ended at {} bytes while it was read",
-                                   key, place, offset + got.value())};
-      }
+      Result<Piece> result = read_piece(file->get(), offset, count);
+      if (!result) result = Error{fmt::format("claim {}: store '{}': {}", key, place, result.error())};
       executor->post(
           [alive = std::move(alive), result = std::move(result), done = std::move(done)]() mutable {
             if (!alive.expired()) done(std::move(result));

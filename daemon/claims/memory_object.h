@@ -15,7 +15,7 @@ class MemoryObject : public LocalObject {
   uint64_t size_bytes() const override { return bytes_->size(); }
   const Buffer* in_memory() const override { return bytes_.get(); }
   void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-            std::function<void(Result<Buffer>)> done) override {
+            std::function<void(Result<Piece>)> done) override {
     // The task does not keep the object alive: who dropped it wants no answer.
     executor->post(
         [alive = std::weak_ptr<int>(alive_), bytes = bytes_, offset, count, done = std::move(done)] {
@@ -24,8 +24,7 @@ class MemoryObject : public LocalObject {
             done(Error{"a read past the object's end"});
             return;
           }
-          const auto begin = bytes->begin() + static_cast<std::ptrdiff_t>(offset);
-          done(Buffer(begin, begin + static_cast<std::ptrdiff_t>(count)));
+          done(Piece{Bytes(*bytes).subspan(offset, count), bytes});
         });
   }
 

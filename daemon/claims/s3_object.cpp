@@ -8,16 +8,20 @@ namespace {
 
 // Says `result` to who asked, unless the object was dropped.
 void say(const std::shared_ptr<Executor>& executor, std::weak_ptr<int> alive, Result<Buffer> result,
-         std::function<void(Result<Buffer>)> done) {
+         std::function<void(Result<Piece>)> done) {
   executor->post([alive = std::move(alive), result = std::move(result), done = std::move(done)]() mutable {
-    if (!alive.expired()) done(std::move(result));
+    if (alive.expired()) return;
+    if (result)
+      done(piece_of(std::move(result.value())));
+    else
+      done(Error{result.error()});
   });
 }
 
 }  // namespace
 
 void ScratchObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-                         std::function<void(Result<Buffer>)> done) {
+                         std::function<void(Result<Piece>)> done) {
   core_->loop->post([alive = std::weak_ptr<int>(alive_), file = file_, key = key_, offset, count,
                      executor = std::move(executor), done = std::move(done)]() mutable {
     Result<Buffer> result = Buffer(count);
@@ -31,7 +35,7 @@ void ScratchObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor
 }
 
 void RemoteObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-                        std::function<void(Result<Buffer>)> done) {
+                        std::function<void(Result<Piece>)> done) {
   core_->loop->post([alive = std::weak_ptr<int>(alive_), core = core_, etag = etag_, key = key_, offset,
                      count, executor = std::move(executor), done = std::move(done)]() mutable {
     if (!core->client || alive.expired()) return;

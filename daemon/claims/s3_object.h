@@ -17,7 +17,7 @@ class ScratchObject : public LocalObject {
 
   uint64_t size_bytes() const override { return size_bytes_; }
   void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-            std::function<void(Result<Buffer>)> done) override;
+            std::function<void(Result<Piece>)> done) override;
 
  private:
   const std::shared_ptr<S3Core> core_;
@@ -37,7 +37,7 @@ class RemoteObject : public LocalObject {
 
   uint64_t size_bytes() const override { return size_bytes_; }
   void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
-            std::function<void(Result<Buffer>)> done) override;
+            std::function<void(Result<Piece>)> done) override;
 
  private:
   const std::shared_ptr<S3Core> core_;

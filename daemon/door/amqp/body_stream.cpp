@@ -38,7 +38,7 @@ void BodyStream::begin(Channel& channel, const std::shared_ptr<Delivery>& delive
   }
   stream_ = Stream{delivery, 0, false};
   if (const Buffer* whole = delivery->object->in_memory()) {
-    proto::put_body_frames(out, channel.id, *whole, core_.frame_bytes_max);
+    core_.writer->body(channel.id, *whole, delivery->object, core_.frame_bytes_max);
     end();
     return;
   }
@@ -60,7 +60,7 @@ void BodyStream::read_more() {
   stream_->reading = true;
   stream_->delivery->object->read(
       stream_->offset, count, core_.mailbox,
-      [this, weak = std::weak_ptr(stream_->delivery)](Result<Buffer> piece) {
+      [this, weak = std::weak_ptr(stream_->delivery)](Result<Piece> piece) {
         auto alive = weak.lock();
         if (alive == nullptr || !stream_ || stream_->delivery != alive) return;
         stream_->reading = false;
@@ -69,8 +69,8 @@ void BodyStream::read_more() {
               541, "INTERNAL_ERROR - a payload broke off while it was handed over: " + piece.error());
           return;
         }
-        proto::put_body_frames(core_.writer->content(), alive->channel, piece.value(), core_.frame_bytes_max);
-        stream_->offset += piece.value().size();
+        stream_->offset += piece.value().bytes.size();
+        core_.writer->body(alive->channel, piece.value().bytes, piece.value().owner, core_.frame_bytes_max);
         read_more();
       });
 }

@@ -3,7 +3,11 @@
 // under way wait for its end.
 #pragma once
 
+#include <algorithm>
+#include <memory>
+
 #include "daemon/broker/link.h"
+#include "proto/frame.h"
 
 namespace bellhop {
 
@@ -22,7 +26,22 @@ class ClientWriter {
       relay(raw);
     }
   }
-  // Where the frames of the content under way are written.
+  // Body frames of the content under way. The payload stays where it is; `owner` keeps it until it is sent.
+  void body(uint16_t channel, Bytes payload, const std::shared_ptr<const void>& owner,
+            size_t frame_bytes_max) {
+    Outbox& outbox = link_.outbox();
+    while (!payload.empty()) {
+      const Bytes part =
+          payload.first(std::min(payload.size(), frame_bytes_max - proto::frame_overhead_bytes));
+      Buffer& out = outbox.tail();
+      const size_t begin = proto::begin_frame(out, proto::frame_body, channel);
+      store_u32(out.data() + begin + 3, static_cast<uint32_t>(part.size()));
+      outbox.hold(part, owner);
+      outbox.tail().push_back(proto::frame_end);
+      payload = payload.subspan(part.size());
+    }
+  }
+  // Where the other frames of the content under way are written.
   Buffer& content() { return link_.outbox().tail(); }
   // Where bellhop writes whole frames of its own.
   Buffer& own() { return busy_ ? deferred_ : link_.outbox().tail(); }

@@ -106,6 +106,64 @@ TEST_CASE("own() keeps borrowed bytes without a socket", "[outbox]") {
   REQUIRE(sent_text(pair.b) == "lent+owngone");
 }
 
+TEST_CASE("held bytes are sent from where they are, and their owner is let go", "[outbox]") {
+  SocketPair pair;
+  Outbox outbox;
+  auto owner = std::make_shared<const std::string>("held");
+  outbox.append(as_bytes("<"));
+  outbox.hold(as_bytes(*owner), owner);
+  outbox.append(as_bytes(">"));
+  REQUIRE(owner.use_count() == 2);
+  REQUIRE(outbox.flush(pair.a) == 6);
+  REQUIRE(sent_text(pair.b) == "<held>");
+  REQUIRE(owner.use_count() == 1);
+}
+
+TEST_CASE("own() copies what stands between held bytes, and not those", "[outbox]") {
+  SocketPair pair;
+  Outbox outbox;
+  std::string lent = "lent";
+  auto held = std::make_shared<std::string>("held");
+  outbox.borrow(as_bytes(lent));
+  outbox.hold(as_bytes(*held), held);
+  outbox.append(as_bytes("own"));
+  outbox.borrow(as_bytes(lent));
+  outbox.hold(as_bytes(*held), held);
+  outbox.own();
+  lent = "gone";
+  *held = "HELD";
+  REQUIRE(outbox.pending() == 19);
+  REQUIRE(outbox.flush(pair.a) == 19);
+  REQUIRE(sent_text(pair.b) == "lentHELDownlentHELD");
+  REQUIRE(held.use_count() == 1);
+}
+
+TEST_CASE("held bytes outlive a socket that is full, and are let go when all is dropped", "[outbox]") {
+  SocketPair pair;
+  Outbox outbox;
+  auto owner = std::make_shared<const Buffer>(Buffer(3 << 20, 'h'));
+  for (int i = 0; i < 3; ++i) {
+    outbox.append(as_bytes("["));
+    outbox.hold(Bytes(*owner).subspan(static_cast<size_t>(i) << 20, 1 << 20), owner);
+    outbox.append(as_bytes("]"));
+  }
+  const ssize_t sent = outbox.flush(pair.a);
+  REQUIRE(sent > 0);
+  REQUIRE(sent < (3 << 20));
+  REQUIRE(outbox.pending() == static_cast<size_t>((3 << 20) + 6 - sent));
+  Buffer received;
+  while (received.size() < (2 << 20)) {
+    put(received, read_some(pair.b, 1 << 20));
+    REQUIRE(outbox.flush(pair.a) >= 0);
+  }
+  REQUIRE(received[0] == '[');
+  REQUIRE(received[(1 << 20) + 1] == ']');
+  REQUIRE(received[(1 << 20) + 2] == '[');
+  REQUIRE(owner.use_count() > 1);
+  outbox.clear();
+  REQUIRE(owner.use_count() == 1);
+}
+
 TEST_CASE("a broken socket is an error, and what waited is dropped", "[outbox]") {
   SocketPair pair;
   pair.close_b();
@@ -160,7 +218,7 @@ TEST_CASE("any mix of appends, borrows, flushes and reads keeps every byte in or
   };
   refill();
   for (int step = 0; step < 20'000; ++step) {
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
       case 1: {
         Buffer bytes(below(300));
@@ -184,7 +242,14 @@ TEST_CASE("any mix of appends, borrows, flushes and reads keeps every byte in or
         outbox.borrow(piece);
         break;
       }
-      case 5:
+      case 5: {
+        auto owner =
+            std::make_shared<const Buffer>(Buffer(1 + below(5000), static_cast<uint8_t>(below(256))));
+        put(expected, *owner);
+        outbox.hold(*owner, owner);
+        break;
+      }
+      case 6:
         if (below(4) == 0) {
           outbox.own();
         } else {

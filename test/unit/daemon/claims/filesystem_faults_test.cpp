@@ -184,7 +184,7 @@ TEST_CASE("who dropped an object gets no answer", "[filesystem_faults]") {
   REQUIRE(found.object != nullptr);
   auto executor = std::make_shared<TestExecutor>();
   bool called = false, later = false;
-  found.object->read(0, 10, executor, [&called](Result<Buffer>) { called = true; });
+  found.object->read(0, 10, executor, [&called](Result<Piece>) { called = true; });
   executor->wait_for_tasks(1);
   found.object.reset();
   executor->post([&later] { later = true; });

@@ -154,7 +154,12 @@ inline FetchResult fetch(ClaimStore& store, const std::string& key, const Expect
 inline Result<Buffer> read_some(LocalObject& object, uint64_t offset, size_t count) {
   auto executor = std::make_shared<TestExecutor>();
   std::optional<Result<Buffer>> result;
-  object.read(offset, count, executor, [&result](Result<Buffer> bytes) { result = std::move(bytes); });
+  object.read(offset, count, executor, [&result](Result<Piece> piece) {
+    if (piece)
+      result = Buffer(piece.value().bytes.begin(), piece.value().bytes.end());
+    else
+      result = Result<Buffer>(Error{piece.error()});
+  });
   executor->run_until([&result] { return result.has_value(); });
   return *result;
 }
