@@ -1,6 +1,7 @@
 """Fixtures of all Python tests.
 
     rabbit      a RabbitMQ node that tests share: one for a run of test/run, else one for the pytest process
+    tls_rabbit  a shared node that listens with TLS too, at `tls_address`: `rabbit` itself where it does
     own_rabbit  a node of the test's module alone, which it may freeze, kill, block
     bellhop     a factory: bellhop({...config without broker.url...}) starts a daemon in front of `rabbit`, ended with the test
     broker      a raw AMQP client connected to `rabbit` directly
@@ -26,7 +27,17 @@ def rabbit():
     if address:
         yield rabbitmq.SharedNode(address, os.environ["BELLHOP_TEST_AMQP_DIR"])
         return
-    node = rabbitmq.Node.start()
+    node = rabbitmq.Node.start(tls=True)
+    yield node
+    node.stop()
+
+
+@pytest.fixture(scope="session")
+def tls_rabbit(rabbit):
+    if rabbit.tls_port:
+        yield rabbit
+        return
+    node = rabbitmq.Node.start(tls=True)
     yield node
     node.stop()
 

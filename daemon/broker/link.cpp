@@ -163,7 +163,11 @@ bool Link::read_once(Handle* handle) {
     return true;
   }
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-  if (!write_error_.empty()) return false;
+  if (!write_error_.empty()) {
+    // A TLS alert that stands before the end says more than that a write failed.
+    if (received < 0 && errno == EPROTO) write_error_ = reason_of("reading failed");
+    return false;
+  }
   end(received == 0 ? "the peer closed the connection" : reason_of("reading failed"));
   return false;
 }

@@ -3,6 +3,7 @@
     with Proxy(node.address) as proxy:
         ... broker url: amqp://{proxy.address} ...
         proxy.stall("up")        # nothing more is carried towards the broker; connections stay open
+        proxy.stall_new()        # the same for connections that come from now on; those that are there go on
         proxy.resume()
         proxy.delay(0.05)        # each chunk arrives this much later
         proxy.cut()              # every connection is closed (FIN)
@@ -56,6 +57,8 @@ class Proxy:
         self._delay = 0.0
         self._refuse = False
         self._limits = {}
+        self._new_flow = threading.Event()
+        self._new_flow.set()
         self._flowing = {"up": threading.Event(), "down": threading.Event()}
         for event in self._flowing.values():
             event.set()
@@ -69,7 +72,11 @@ class Proxy:
         for d in ("up", "down") if direction is None else (direction,):
             self._flowing[d].clear()
 
+    def stall_new(self):
+        self._new_flow.clear()
+
     def resume(self):
+        self._new_flow.set()
         for event in self._flowing.values():
             event.set()
 
@@ -125,6 +132,7 @@ class Proxy:
             threading.Thread(target=self._carry, args=(pair, "down", above, below), daemon=True).start()
 
     def _carry(self, pair, direction, source, sink):
+        self._new_flow.wait()
         try:
             while True:
                 data = source.recv(65536)

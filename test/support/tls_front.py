@@ -4,6 +4,8 @@
         ... broker url: amqps://{front.address} ...
         front.names      # what clients asked for (SNI), None for those that named nothing
         front.failures   # why handshakes failed, as Python says it
+        front.versions   # of the TLS that was agreed on
+        front.ends       # how clients ended: "close_notify" or what went wrong
 
 `silent=True` accepts and then says nothing. `options` alters the ssl.SSLContext first.
 """
@@ -19,11 +21,12 @@ class TlsFront:
         self.target = (host, int(port))
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(identity.cert, identity.key)
+        self.context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
         self.context.sni_callback = lambda _socket, name, _context: self.names.append(name)
         if options:
             options(self.context)
         self.silent = silent
-        self.names, self.failures, self.versions = [], [], []
+        self.names, self.failures, self.versions, self.ends = [], [], [], []
         self.accepted = 0
         self.sockets = []
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -44,7 +47,7 @@ class TlsFront:
 
     def _serve(self, raw):
         try:
-            below = self.context.wrap_socket(raw, server_side=True)
+            below = self.context.wrap_socket(raw, server_side=True, suppress_ragged_eofs=False)
         except (OSError, ssl.SSLError) as error:
             self.failures.append(str(error))
             raw.close()
@@ -58,16 +61,17 @@ class TlsFront:
             return
         above.settimeout(None)
         self.sockets.append(above)
-        threading.Thread(target=self._carry, args=(below, above), daemon=True).start()
-        self._carry(above, below)
+        threading.Thread(target=self._carry, args=(below, above, self.ends), daemon=True).start()
+        self._carry(above, below, [])
 
     @staticmethod
-    def _carry(source, sink):
+    def _carry(source, sink, ends):
         try:
             while data := source.recv(65536):
                 sink.sendall(data)
-        except OSError:
-            pass
+            ends.append("close_notify")
+        except OSError as error:
+            ends.append(str(error))
         try:
             sink.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -22,6 +22,11 @@ namespace {
 
 constexpr size_t handshake_frame_bytes_max = 128 * 1024;
 
+// What answers a protocol header where TLS is spoken (RFC 8446 sections 5.1 and 6).
+bool is_tls_alert(Bytes answer) {
+  return answer.size() >= 2 && answer[0] == 21 && answer[1] == 3;
+}
+
 }  // namespace
 
 Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string refusal,
@@ -195,10 +200,14 @@ bool Session::run_broker() {
       break;
     }
     if (split.status == Split::error || !on_broker_frame(split.frame)) {
-      spdlog::error("session={} the broker broke the protocol: {}", id_,
+      const bool is_tls =
+          stage_ == Stage::handshake && !handshake_->has_begun() && is_tls_alert(link.unread());
+      const std::string what = is_tls ? "the broker speaks TLS there: the URL should begin with amqps://"
+                                      : "the broker broke the protocol";
+      spdlog::error("session={} broker={} {}: {}", id_, broker_name_, what,
                     split.status == Split::error ? split.problem : "an unexpected frame");
       end_broker_leg();
-      close_by_bellhop(541, "INTERNAL_ERROR - the broker broke the protocol", 0);
+      close_by_bellhop(541, "INTERNAL_ERROR - " + what, 0);
       break;
     }
     if (link.is_closed()) break;
