@@ -22,6 +22,8 @@ constexpr amqp_channel_t control_channel = 1;
 constexpr uint32_t pause_ms_min = 500;
 constexpr uint32_t pause_ms_max = 30'000;
 constexpr timeval answer_timeout{10, 0};
+// With EXTERNAL RabbitMQ takes the certificate's name whatever is said, and rabbitmq-c cannot say nothing.
+constexpr const char* unused_identity = "bellhop";
 
 amqp_bytes_t bytes_of(const std::string& text) {
   return {text.size(), const_cast<char*>(text.data())};
@@ -216,7 +218,7 @@ Result<void> Control::declare_all(amqp_connection_state_t_* connection, const co
       broker.has_credentials()
           ? amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_PLAIN,
                        broker.username_for(url).c_str(), broker.password_for(url).c_str())
-          : amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_EXTERNAL, "");
+          : amqp_login(connection, vhost.c_str(), 0, 131072, 0, AMQP_SASL_METHOD_EXTERNAL, unused_identity);
   if (!is_normal(login)) return Error{"cannot log in to vhost `" + vhost + "`: " + text_of(login)};
   if (Result<void> opened = open_channel(connection); !opened) return opened;
 
