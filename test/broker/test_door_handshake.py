@@ -110,6 +110,18 @@ def test_tcp_users_are_checked_by_bellhop_and_their_passwords_stay_below(bellhop
     assert "s3cret" not in daemon.log
 
 
+def test_tcp_users_are_checked_also_where_their_logins_are_passed_on(bellhop, name):
+    daemon = bellhop({"listen": [{"unix": "{socket}"}, {"tcp": "127.0.0.1:0", "users": {"guest": "guest", "nobody": "pw"}}]})
+    address = tcp_address(daemon)
+    assert works(amqp.connect(address), name)
+    # The broker would take neither EXTERNAL nor these two; the last is refused by it and not by bellhop.
+    for login in ({"username": "app", "password": "x"}, {"password": "wrong"}, {"mechanism": "EXTERNAL"}, {"username": "nobody", "password": "pw"}):
+        with pytest.raises(amqp.ConnectionClosed) as refused:
+            amqp.connect(address, **login)
+        assert refused.value.code == 403
+    assert daemon.log.count("login refused") == 3
+
+
 def test_an_anonymous_tcp_listener_asks_nothing(bellhop, name):
     daemon = bellhop({**OWN, "listen": [{"unix": "{socket}"}, {"tcp": "127.0.0.1:0", "anonymous": True}]})
     assert works(amqp.connect(tcp_address(daemon), username="", password=""), name)
