@@ -70,7 +70,6 @@ void S3Upload::sent_part(size_t part, const S3Answer& answer) {
 
 void S3Upload::complete() {
   whole_ = call("POST", {{"uploadId", upload_id_}}, &S3Upload::completed);
-  whole_->request.headers.push_back("content-type: application/xml");
   core_->set_body(*whole_, complete_multipart_body(etags_));
   // A completion may be answered with 200 and then fail: the error stands in the body.
   whole_->amend = [](S3Answer& answer) {

@@ -1,7 +1,5 @@
 """Payloads of every size to an S3 store and back, over http and https."""
 
-import pytest
-
 from support.checks import Consumer, Side, body_of
 from support.publishing import key_of, publisher
 
@@ -48,11 +46,11 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_and_named(bellhop, tls
     assert "certificate" in daemon.wait_log(r"store 'archive' is not available: .*").group(0)
 
 
-def test_virtual_host_addressing(bellhop, broker, name, plain_s3rver):
-    store = plain_s3rver.store(prefix="vhost/", path_style=False, endpoint=f"http://s3.localhost:{plain_s3rver.port}")
+def test_virtual_host_addressing(bellhop, broker, name, ceph):
+    store = ceph.store(prefix="vhost/", path_style=False, endpoint=f"http://s3.localhost:{ceph.port}")
     daemon = bellhop({"stores": {"archive": store}})
     daemon.wait_log("can be written, read and removed from")
-    there_and_back(daemon, plain_s3rver, broker, name(), [100 * KIB, 5 * MIB], "vhost/")
+    there_and_back(daemon, ceph, broker, name(), [100 * KIB, 5 * MIB], "vhost/")
 
 
 def test_an_object_is_the_payload_under_prefix_and_key(bellhop, broker, name, s3):

@@ -44,6 +44,17 @@ def signature(secret, region, method, path, query, headers, signed, payload_hash
     return hmac.new(signing_key(secret, stamp[:8], region), text.encode(), hashlib.sha256).hexdigest()
 
 
+def is_signed(request, secret, region=REGION):
+    """Whether a request that an S3Proxy recorded has the signature that its specification demands; that of every x-amz header too."""
+    fields = dict(part.split("=", 1) for part in re.split(r",\s*|\s+", request.headers["authorization"])[1:])
+    signed = fields["SignedHeaders"].split(";")
+    assert "host" in signed and all(name in signed for name in request.headers if name.startswith("x-amz-")), signed
+    path, _, query = request.target.partition("?")
+    pairs = [tuple(part.split("=", 1)) for part in query.split("&")] if query else []
+    return fields["Signature"] == signature(secret, region, request.method, path, pairs, request.headers, signed,
+                                            request.headers["x-amz-content-sha256"], request.headers["x-amz-date"])
+
+
 class S3Client:
     """Signed requests to one server, path style."""
 
