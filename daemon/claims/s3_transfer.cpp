@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "daemon/claims/sha256.h"
+#include "daemon/claims/s3_signature.h"
 
 namespace bellhop {
 
@@ -51,18 +51,26 @@ S3Transfer::~S3Transfer() {
 
 void S3Transfer::set_up(const S3Settings& settings) {
   const CurlLibrary& curl = loop_.curl();
-  const auto add_header = [&](const std::string& line) {
-    headers_ = curl.slist_append(headers_, line.c_str());
-  };
   const bool https = request_.url.starts_with("https://");
+  const bool sends = request_.method == "PUT" || request_.method == "POST";
   std::string sha256 = request_.sha256;
   if (sha256.empty()) sha256 = request_.body && https ? "UNSIGNED-PAYLOAD" : sha256_of_nothing;
-  add_header("x-amz-content-sha256: " + sha256);
+  std::vector<std::string> headers = request_.headers;
+  headers.push_back("x-amz-content-sha256: " + sha256);
   if (!settings.credentials.session_token.empty())
-    add_header("x-amz-security-token: " + settings.credentials.session_token);
-  if (request_.method == "PUT" || request_.method == "POST")
-    add_header("content-type: application/octet-stream");
-  for (const std::string& line : request_.headers) add_header(line);
+    headers.push_back("x-amz-security-token: " + settings.credentials.session_token);
+  if (sends) headers.push_back("content-type: application/octet-stream");
+  if (needs_own_signature(headers)) {
+    for (std::string& line :
+         sign_s3(curl, settings.credentials,
+                 {request_.method, request_.url, headers, sha256, s3_time_now(), settings.region}))
+      headers.push_back(std::move(line));
+  } else {
+    curl.easy_setopt(easy_, CURLOPT_AWS_SIGV4, ("aws:amz:" + settings.region + ":s3").c_str());
+    curl.easy_setopt(easy_, CURLOPT_USERNAME, settings.credentials.access_key.c_str());
+    curl.easy_setopt(easy_, CURLOPT_PASSWORD, settings.credentials.secret_key.c_str());
+  }
+  for (const std::string& line : headers) headers_ = curl.slist_append(headers_, line.c_str());
 
   curl.easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
   curl.easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
@@ -75,9 +83,6 @@ void S3Transfer::set_up(const S3Settings& settings) {
                    std::min<long>(connect_timeout_max_ms, static_cast<long>(settings.timeout_ms)));
   curl.easy_setopt(easy_, CURLOPT_BUFFERSIZE, piece_bytes);
   curl.easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, piece_bytes);
-  curl.easy_setopt(easy_, CURLOPT_AWS_SIGV4, ("aws:amz:" + settings.region + ":s3").c_str());
-  curl.easy_setopt(easy_, CURLOPT_USERNAME, settings.credentials.access_key.c_str());
-  curl.easy_setopt(easy_, CURLOPT_PASSWORD, settings.credentials.secret_key.c_str());
   if (!settings.ca_bundle.empty()) curl.easy_setopt(easy_, CURLOPT_CAINFO, settings.ca_bundle.c_str());
   curl.easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &S3Transfer::on_write);
   curl.easy_setopt(easy_, CURLOPT_WRITEDATA, this);
@@ -85,7 +90,7 @@ void S3Transfer::set_up(const S3Settings& settings) {
   curl.easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   if (request_.method == "HEAD") {
     curl.easy_setopt(easy_, CURLOPT_NOBODY, 1L);
-  } else if (request_.method == "PUT" || request_.method == "POST") {
+  } else if (sends) {
     // As a POST of another name: libcurl then asks first (Expect) only above 1 MiB, where a refusal saves
     // more than the question's round trip costs.
     curl.easy_setopt(easy_, CURLOPT_POST, 1L);

@@ -55,7 +55,7 @@ def test_virtual_host_addressing(bellhop, broker, name, ceph):
 
 def test_an_object_is_the_payload_under_prefix_and_key(bellhop, broker, name, s3):
     prefix = name("object") + "/"
-    daemon = bellhop({"stores": {"archive": s3.store(prefix=prefix)}})
+    daemon = bellhop({"stores": {"archive": s3.store(prefix=prefix, probe=False)}})
     side = Side(broker, name())
     up = publisher(daemon)
     body = body_of(100_000)

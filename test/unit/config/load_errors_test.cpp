@@ -277,10 +277,10 @@ TEST_CASE("listen: users have passwords, which are not shown", "[config]") {
 
 TEST_CASE("stores", "[config]") {
   CHECK(errors_after_broker(
-            "stores:\n  a: { path: /x }\n  b: { type: s3, bucket: x }\n  _c: { type: memory }\n  d: { type: "
+            "stores:\n  a: { path: /x }\n  b: { type: s4, bucket: x }\n  _c: { type: memory }\n  d: { type: "
             "filesystem, path: \"\", mode: 640, marker: maybe }\nclaim_check: { store: b }\n") ==
-        Lines{"f:3:6: stores.a.type: is missing, allowed: filesystem, memory",
-              "f:4:14: stores.b.type: 's3' is not known, allowed: filesystem, memory",
+        Lines{"f:3:6: stores.a.type: is missing, allowed: filesystem, s3, memory",
+              "f:4:14: stores.b.type: 's4' is not known, allowed: filesystem, s3, memory",
               "f:5:7: stores._c: is no store's name, allowed: 1 to 128 letters, digits, '.', '_', '-', a "
               "letter or digit "
               "first",

@@ -99,7 +99,8 @@ TEST_CASE("the sample beside the loader is good and has every key", "[config]") 
   CHECK(config.broker.has_credentials());
   CHECK(config.broker.vhosts == std::vector<std::string>{"/", "prod"});
   CHECK(config.broker.vhost_map == std::map<std::string, std::string>{{"/", "prod"}});
-  CHECK(config.stores.size() == 2);
+  REQUIRE(config.stores.size() == 3);
+  CHECK(std::get<S3Store>(config.stores[1].kind).bucket == "acme-claims");
   CHECK(config.claim_check.store == "claims");
   REQUIRE(config.pipelines.size() == 1);
   CHECK(config.pipelines[0].steps == std::vector<std::string>{"validate", "reserve", "dispatch"});

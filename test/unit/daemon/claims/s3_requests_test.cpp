@@ -6,6 +6,7 @@
 #include "daemon/claims/s3_address.h"
 #include "daemon/claims/s3_answer.h"
 #include "daemon/claims/s3_parts.h"
+#include "daemon/claims/s3_signature.h"
 #include "daemon/claims/s3_sweep.h"
 #include "daemon/claims/sha256.h"
 #include "test/unit/daemon/claims/store_fixture.h"
@@ -174,4 +175,25 @@ TEST_CASE("SHA-256 as a signature has it", "[s3]") {
   CHECK(hash.finish() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   hash.update(as_bytes("abc"));
   CHECK(hash.finish() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST_CASE("a signature of our own, by the example in AWS's documentation", "[s3]") {
+  const auto library = CurlLibrary::load();
+  REQUIRE(library);
+  const auto added =
+      sign_s3(*library.value(), {"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ""},
+              {"GET",
+               "https://examplebucket.s3.amazonaws.com/test.txt",
+               {"range: bytes=0-9",
+                "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+               "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+               "20130524T000000Z",
+               "us-east-1"});
+  REQUIRE(added.size() == 3);
+  CHECK(added[2] ==
+        "authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,"
+        "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,"
+        "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+  CHECK(needs_own_signature({"x-amz-a-b: 1", "x-amz-a: 2"}));
+  CHECK_FALSE(needs_own_signature({"x-amz-a: 1", "x-amz-b: 2"}));
 }

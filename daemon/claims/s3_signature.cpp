@@ -1,0 +1,97 @@
+#include "daemon/claims/s3_signature.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <map>
+
+#include "daemon/claims/sha256.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr size_t block_bytes = 64;
+
+Buffer from_hex(const std::string& hex) {
+  Buffer out;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (size_t at = 0; at + 1 < hex.size(); at += 2)
+    out.push_back(static_cast<uint8_t>(digit(hex[at]) * 16 + digit(hex[at + 1])));
+  return out;
+}
+
+// HMAC (RFC 2104) over SHA-256, in hex.
+std::string hmac(const CurlLibrary& library, Bytes key, std::string_view text) {
+  Buffer block(key.begin(), key.end());
+  if (block.size() > block_bytes) block = from_hex(Sha256::of(library, key));
+  block.resize(block_bytes);
+  Sha256 hash(library);
+  for (uint8_t& byte : block) byte ^= 0x36;
+  hash.update(block);
+  hash.update(as_bytes(text));
+  const Buffer inner = from_hex(hash.finish());
+  for (uint8_t& byte : block) byte ^= 0x36 ^ 0x5c;
+  hash.update(block);
+  hash.update(inner);
+  return hash.finish();
+}
+
+std::string name_of(const std::string& header) {
+  return header.substr(0, header.find(':'));
+}
+
+}  // namespace
+
+bool needs_own_signature(const std::vector<std::string>& headers) {
+  for (const std::string& one : headers) {
+    for (const std::string& other : headers) {
+      if (&one != &other && name_of(other).starts_with(name_of(one))) return true;
+    }
+  }
+  return false;
+}
+
+std::string s3_time_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts);
+  return text.data();
+}
+
+std::vector<std::string> sign_s3(const CurlLibrary& library, const S3Credentials& credentials,
+                                 S3Signing signing) {
+  const size_t host = signing.url.find("://") + 3;
+  const size_t path = signing.url.find('/', host);
+  const size_t query = signing.url.find('?', path);
+  std::vector<std::string> added{"host: " + signing.url.substr(host, path - host),
+                                 "x-amz-date: " + signing.time};
+  signing.headers.insert(signing.headers.end(), added.begin(), added.end());
+  std::map<std::string, std::string> sorted;
+  for (const std::string& header : signing.headers)
+    sorted[name_of(header)] = header.substr(header.find(": ") + 2);
+  std::string lines, names;
+  for (const auto& [name, value] : sorted) {
+    lines += name + ":" + value + "\n";
+    names += (names.empty() ? "" : ";") + name;
+  }
+  const std::string canonical = signing.method + "\n" + signing.url.substr(path, query - path) + "\n" +
+                                (query == std::string::npos ? "" : signing.url.substr(query + 1)) + "\n" +
+                                lines + "\n" + names + "\n" + signing.payload_sha256;
+  const std::string date = signing.time.substr(0, 8);
+  const std::string scope = date + "/" + signing.region + "/s3/aws4_request";
+  const std::string text =
+      "AWS4-HMAC-SHA256\n" + signing.time + "\n" + scope + "\n" + Sha256::of(library, as_bytes(canonical));
+  const std::string secret = "AWS4" + credentials.secret_key;
+  std::string key = hmac(library, as_bytes(secret), date);
+  for (const std::string_view part :
+       {std::string_view(signing.region), std::string_view("s3"), std::string_view("aws4_request")})
+    key = hmac(library, from_hex(key), part);
+  added.push_back("authorization: AWS4-HMAC-SHA256 Credential=" + credentials.access_key + "/" + scope +
+                  ",SignedHeaders=" + names + ",Signature=" + hmac(library, from_hex(key), text));
+  return added;
+}
+
+}  // namespace bellhop
