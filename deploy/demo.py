@@ -31,7 +31,7 @@ broker:
   username: guest
   password: guest
 stores:
-  claims: {{ type: filesystem, path: {dir}/claims }}
+  claims: {{ {store} }}
 claim_check: {{ store: claims, threshold: 64KiB }}
 pipelines:
   fulfilment: {{ steps: [validate, dispatch], declare: true }}
@@ -99,6 +99,46 @@ def peek(node, queue, count):
     return taken
 
 
+class FolderStore:
+    """A filesystem store, and a look into it past bellhop."""
+
+    def __init__(self, folder):
+        self.path = folder / "claims"
+        self.path.mkdir()
+        self.config = f"type: filesystem, path: {self.path}"
+        self.shown = str(self.path)
+        self.env = {}
+
+    def objects(self):
+        return {p.name: p.read_bytes() for p in self.path.iterdir() if not p.name.startswith(".")}
+
+    def stop(self):
+        pass
+
+
+class BucketStore:
+    """A bucket of a real S3 server, https with a private CA, and a look into it past bellhop."""
+
+    PREFIX = "orders/"
+
+    def __init__(self, folder):
+        from support.s3 import S3rver, certificates
+        (folder / "s3").mkdir()
+        self.server = S3rver(folder / "s3", tls=certificates(folder / "s3" / "tls"))
+        # The keys come from the environment.
+        self.config = f"type: s3, endpoint: '{self.server.endpoint}', bucket: {self.server.bucket}, prefix: {self.PREFIX}"
+        self.shown = f"bucket '{self.server.bucket}' at {self.server.endpoint}, prefix '{self.PREFIX}'"
+        self.env = {"AWS_ACCESS_KEY_ID": self.server.access_key, "AWS_SECRET_ACCESS_KEY": self.server.secret_key,
+                    "AWS_CA_BUNDLE": str(self.server.ca)}
+
+    def objects(self):
+        return {name.removeprefix(self.PREFIX): self.server.get(name) for name in self.server.names(self.PREFIX)
+                if not name.startswith(self.PREFIX + ".")}
+
+    def stop(self):
+        self.server.stop()
+
+
 def journey(node, daemon_socket, store):
     stage(3, "The shop publishes two orders to its local socket (pika, unchanged, publisher confirms)")
     shop = pika_unix.connect(daemon_socket)
@@ -126,12 +166,12 @@ def journey(node, daemon_socket, store):
     check("both are persistent and have a message id", all(p.delivery_mode == 2 and p.message_id for p in (p1, p2)))
 
     stage(5, "What the store holds")
-    objects = sorted(p for p in store.iterdir() if not p.name.startswith("."))
-    for path in objects:
-        line("object", path.name)
-        line("  contents", f"{path.stat().st_size} bytes, sha256 {digest(path.read_bytes())}...")
-    check("exactly one object, named by the key, with the original bytes",
-          [p.name for p in objects] == [key] and objects[0].read_bytes() == LARGE)
+    line("it is", store.shown)
+    objects = store.objects()
+    for name, contents in objects.items():
+        line("object", name)
+        line("  contents", f"{len(contents)} bytes, sha256 {digest(contents)}...")
+    check("exactly one object, named by the key, with the original bytes", objects == {key: LARGE})
 
     stage(6, "A worker on the socket consumes fulfilment.validate")
     worker = pika_unix.connect(daemon_socket)
@@ -173,14 +213,14 @@ def journey(node, daemon_socket, store):
     check("all queues are empty", wait_until(lambda: not any(node.queues().values()), what="empty queues"))
 
 
-def usage(node, socket_path, store):
+def usage(node, socket_path, store, config):
     print(f"""
 {bold('Everything is still running.')} Ctrl-C or SIGTERM ends it and removes it.
 
    the socket      {socket_path}   (AMQP 0-9-1; any user and password)
    RabbitMQ        {node.url}   (guest, guest)
-   the store       {store}
-   configuration   {store.parent}/bellhop.yaml
+   the store       {store.shown}
+   configuration   {config}
 
    Publish to exchange 'orders', key 'order.new', on the socket; in Python for example:
 
@@ -195,24 +235,27 @@ def main():
     parser = argparse.ArgumentParser(prog="deploy/demo", description="The main job of bellhop, shown and checked.")
     parser.add_argument("--bellhop", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--keep", action="store_true", help="leave everything running, and say how to use it")
+    parser.add_argument("--s3", action="store_true", help="the store is a bucket of an S3 server on this host, not a folder")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bellhop-demo-"))
-    store, socket_path, log_path = folder / "claims", folder / "bellhop.sock", folder / "bellhop.log"
-    store.mkdir()
-    node = daemon = None
+    socket_path, log_path = folder / "bellhop.sock", folder / "bellhop.log"
+    node = daemon = store = None
     try:
         stage(1, "A private RabbitMQ")
         node = Node.start(folder / "rabbitmq")
         line("listening at", node.address)
+        store = BucketStore(folder) if options.s3 else FolderStore(folder)
+        if options.s3:
+            line("and an S3 server at", store.server.endpoint)
 
         stage(2, "bellhop, with this configuration")
         config = folder / "bellhop.yaml"
-        config.write_text(CONFIG.format(dir=folder, broker=node.url))
+        config.write_text(CONFIG.format(dir=folder, broker=node.url, store=store.config))
         print("\n".join("   | " + text for text in config.read_text().splitlines()))
         with open(log_path, "wb") as log:
-            daemon = subprocess.Popen([options.bellhop, "run", "--config", str(config)], stdin=subprocess.DEVNULL, stderr=log)
+            daemon = subprocess.Popen([options.bellhop, "run", "--config", str(config)], stdin=subprocess.DEVNULL, stderr=log, env={**os.environ, **store.env})
         wait_until(lambda: b"listening" in log_path.read_bytes() or daemon.poll() is not None, what="bellhop's start")
         check("bellhop listens", daemon.poll() is None)
         # The pipeline's exchange and queues are declared once a broker is reached.
@@ -222,7 +265,7 @@ def main():
         journey(node, str(socket_path), store)
         print(f"\n{bold('All of it is as it should be.')}", flush=True)
         if options.keep:
-            usage(node, socket_path, store)
+            usage(node, socket_path, store, config)
             try:
                 threading.Event().wait()
             except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
@@ -239,6 +282,8 @@ def main():
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+        if store is not None:
+            store.stop()
         if node is not None:
             node.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -38,6 +38,15 @@ install_packages() {
   return $status
 }
 
+# npm_packages FOLDER NAME: what FOLDER's lock file says, into build/NAME.
+npm_packages() {
+  if cmp -s "$1/package-lock.json" "$ROOT/build/$2/installed"; then return; fi
+  say "Installing npm packages for $2"
+  mkdir -p "$ROOT/build/$2"
+  cp "$1"/package*.json "$ROOT/build/$2/"
+  (cd "$ROOT/build/$2" && npm ci --no-audit --no-fund --loglevel=error && cp package-lock.json installed)
+}
+
 # build_preset PRESET [TARGET...]: all targets when none is named.
 build_preset() {
   local preset=$1

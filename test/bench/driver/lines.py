@@ -10,6 +10,7 @@ from . import processes
 from .client import fresh_queue
 from .report import line, number, ratio_line, verdict
 from .services import Bellhop, HAProxy
+from .slow_s3 import SlowS3
 
 QUEUE_TYPES = ("classic", "quorum")
 # Between half a second and a second of publishing each.
@@ -245,6 +246,25 @@ def p8(bench):
     bellhop.stop()
 
 
+def p9(bench):
+    """100 bodies of 1 MiB on one channel to an S3 store that answers after 50 ms: all at once against one after the other."""
+    if not bench.bellhop_binary:
+        return
+    slow = SlowS3(0.05)
+    extra = (f"stores:\n  claims: {{ type: s3, endpoint: '{slow.endpoint}', bucket: bench, access_key: k, secret_key: s, probe: false }}\n"
+             "claim_check: { store: claims }\n")
+    bellhop = Bellhop(bench.folder, bench.broker, bench.bellhop_binary, "stamp", "bellhop-s3", extra)
+
+    def publish(window):
+        return lambda: 100 / bench.client.publish(bellhop.unix, count=100, size=MIB, window=window)["messages_per_s"]
+
+    times = bench.interleaved({"all": publish(100), "one": publish(1)})
+    ratio_line("P9", "unix, one channel, classic", "100 x 1 MiB to S3 with 50 ms, at once / one by one", times["all"], times["one"], "s",
+               at_most=0.125)
+    bellhop.stop()
+    slow.stop()
+
+
 def bellhop_with_store(bench):
     """A fresh bellhop with a filesystem store, and the store's folder."""
     store = os.path.join(bench.folder, "store")
@@ -326,5 +346,5 @@ def idle_mib(bench, proxy):
     return resident
 
 
-LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8}
+LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9}
 DEFAULT = ("P1", "P2", "P3", "P4", "P7")
