@@ -61,8 +61,10 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     hash_->update(piece);
     received_bytes_ += piece.size();
     if (file_) {
-      if (auto written = file_->write(received_bytes_ - piece.size(), piece); !written)
-        return failed(Kind::unavailable, written.error());
+      if (auto written = file_->write(received_bytes_ - piece.size(), piece); !written) {
+        if (etag_.empty()) return failed(Kind::unavailable, written.error());
+        file_.reset();  // a full disk: as with no room at all
+      }
     } else if (is_small_) {
       if (received_bytes_ > small_payload_bytes_max && !total_bytes_)
         return failed(Kind::unavailable, "the service did not say how large the object is");

@@ -1,11 +1,8 @@
 """What bellhop asks of an S3 service: addresses, signatures, headers, connections; each request as it came."""
 
-import pathlib
-import stat
-
 import pytest
 
-from support.checks import Consumer, Side, body_of
+from support.checks import Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
 from support.s3 import REGION, is_signed
@@ -110,22 +107,3 @@ def test_sessions_share_the_connections_of_a_store(bellhop, broker, name, plain_
         up.channel.expect("basic.ack", delivery_tag=1)
         up.client.abort()
     assert proxy.connections == 1
-
-
-def test_scratch_files_have_no_names_and_are_gone_when_they_are_not_needed(bellhop, broker, name, plain_s3rver, tmp_path):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir(mode=0o700)
-    daemon = bellhop({"stores": {"archive": plain_s3rver.store()}}, env={"TMPDIR": str(scratch)})
-    side = Side(broker, name())
-    up = publisher(daemon)
-    payload = body_of(20 << 20)
-    up.channel.publish("", side.queue, payload)
-    up.channel.expect("basic.ack", delivery_tag=1)
-    consumer = Consumer(daemon, side.queue)
-    assert consumer.deliver().body == payload
-    assert list(scratch.iterdir()) == []
-
-    def scratch_files():
-        links = pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()
-        return [link for link in links if stat.S_ISREG(link.stat().st_mode) and str(scratch) in str(link.readlink())]
-    wait_until(lambda: scratch_files() == [], what="no scratch file is open")

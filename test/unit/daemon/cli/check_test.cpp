@@ -35,6 +35,29 @@ Checked checked(const std::string& yaml) {
 
 }  // namespace
 
+TEST_CASE("check prints an S3 store without its secrets", "[cli][s3]") {
+  const Checked result = checked(R"(
+broker: { url: amqp://localhost }
+stores:
+  one: { type: s3, endpoint: "https://s3.example:9000", region: eu-west-1, bucket: claims, prefix: orders/,
+         access_key: hunter2, secret_key: hunter2, session_token: hunter2, sse: "aws:kms:key-1", probe: false }
+  two: { type: s3, bucket: others, path_style: false, sse: AES256, timeout: 5s, retries: 0 }
+claim_check: { store: one }
+)");
+  CHECK(result.code == 0);
+  CHECK(result.out.find("hunter2") == std::string::npos);
+  CHECK(result.out.find(
+            "stores        one: s3 bucket 'claims' at https://s3.example:9000, region 'eu-west-1', prefix "
+            "'orders/', "
+            "path style, credentials of this file, encrypted with aws:kms key 'key-1', timeout 30s, 5 "
+            "retries, not "
+            "probed\n"
+            "              two: s3 bucket 'others' at AWS, virtual host style, credentials of the "
+            "environment or the "
+            "shared credentials file, encrypted with AES256, timeout 5s, 0 retries, probed at start\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("check prints what a file means", "[cli]") {
   const Checked result = checked(R"(
 service: orders-api

@@ -1,0 +1,105 @@
+"""Scratch files: what is too large for memory on its way in or out, and what happens when there is no room for it."""
+
+import os
+import pathlib
+import stat
+import subprocess
+
+import pytest
+
+from support import amqp
+from support.checks import Consumer, Side, body_of
+from support.publishing import publisher
+from support.rabbitmq import wait_until
+from support.s3_proxy import ResetDown, S3Proxy
+
+MIB = 1 << 20
+
+
+def test_scratch_files_have_no_names_and_are_gone_when_they_are_not_needed(bellhop, broker, name, plain_s3rver, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir(mode=0o700)
+    daemon = bellhop({"stores": {"archive": plain_s3rver.store()}}, env={"TMPDIR": str(scratch)})
+    side = Side(broker, name())
+    up = publisher(daemon)
+    payload = body_of(20 << 20)
+    up.channel.publish("", side.queue, payload)
+    up.channel.expect("basic.ack", delivery_tag=1)
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.deliver().body == payload
+    assert list(scratch.iterdir()) == []
+
+    def scratch_files():
+        links = pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()
+        return [link for link in links if stat.S_ISREG(link.stat().st_mode) and str(scratch) in str(link.readlink())]
+    wait_until(lambda: scratch_files() == [], what="no scratch file is open")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with room for 8 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def published(bellhop, broker, name, s3, *bodies):
+    """The bodies in a queue and their objects in the store, by a bellhop that has room."""
+    side = Side(broker, name())
+    daemon = bellhop({"stores": {"archive": s3.store(probe=False)}})
+    up = publisher(daemon)
+    for body in bodies:
+        up.channel.publish("", side.queue, body)
+    up.channel.confirms(len(bodies), timeout=60)
+    up.client.abort()
+    return side
+
+
+def test_an_upload_that_finds_no_room_is_a_nack_and_the_next_one_is_not(bellhop, broker, name, plain_s3rver, small_disk):
+    daemon = bellhop({"stores": {"archive": plain_s3rver.store(probe=False)}}, env={"TMPDIR": str(small_disk)})
+    side = Side(broker, name())
+    up = publisher(daemon)
+    for number, (size, answer) in enumerate([(20 * MIB, "basic.nack"), (5 * MIB, "basic.ack"), (90 * MIB, "basic.nack"), (MIB, "basic.ack")], 1):
+        up.channel.publish("", side.queue, body_of(size))
+        up.channel.expect(answer, delivery_tag=number, timeout=60)
+    assert daemon.log.count("No space left on device") == 2
+    assert side.count() == 2
+
+
+@pytest.mark.parametrize("place", ["nowhere", "small"])
+def test_a_download_that_finds_no_room_comes_all_the_same(bellhop, broker, name, s3, small_disk, place):
+    bodies = [body_of(size, size) for size in (20 * MIB, 3 * MIB, 100_000, 12 * MIB + 1)]
+    side = published(bellhop, broker, name, s3, *bodies)
+    with S3Proxy(s3.address) as proxy:
+        daemon = bellhop({"stores": {"archive": s3.store(endpoint=proxy.endpoint, probe=False)}},
+                         env={"TMPDIR": str(small_disk if place == "small" else small_disk / "nowhere")})
+        faults = iter([None, ResetDown(2 * MIB), None, ResetDown(1000), None, ResetDown(100_000)])
+        proxy.rule = lambda request: next(faults, None)
+        consumer = Consumer(daemon, side.queue)
+        for body in bodies:
+            assert consumer.deliver(timeout=60).body == body
+        assert [r for r in proxy.seen("GET") if r.headers.get("range", "").startswith("bytes=0-")]
+        daemon.assert_memory_below(64 << 10, "VmHWM")
+
+
+def test_what_was_read_again_is_the_object_that_was_verified(bellhop, broker, name, ceph, tmp_path):
+    # s3rver does not know If-Match.
+    body = body_of(20 * MIB)
+    side = published(bellhop, broker, name, ceph, body)
+    key = side.channel.get(side.queue).body[3:].decode()
+    side.channel.send("basic.recover", requeue=True)
+    with S3Proxy(ceph.address) as proxy:
+        def rule(request):
+            if request.headers.get("range", "").startswith("bytes=0-"):
+                ceph.put(key, body_of(20 * MIB, 1))  # another object of the same size, under the same name
+        proxy.rule = rule
+        daemon = bellhop({"stores": {"archive": ceph.store(endpoint=proxy.endpoint, probe=False)}}, env={"TMPDIR": str(tmp_path / "nowhere")})
+        consumer = Consumer(daemon, side.queue)
+        # Begun, but never completed with bytes that nobody verified: the connection ends, and the broker keeps the message.
+        with pytest.raises(amqp.ProtocolError, match="PreconditionFailed"):
+            consumer.client.wait_for("connection.close", 0, timeout=30)
+        assert "code=541" in daemon.log
