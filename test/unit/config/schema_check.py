@@ -18,6 +18,9 @@ GOOD = {
     "a Unix socket": "broker: { url: ['amqp+unix:///run/s', 'amqp+unix://u:p@/run/s?vhost=%2F'] }",
     "expansions": "broker: { url: '${URL}', username: '${U:-}', password: '${file:/p}', heartbeat: '${H:-30s}' }",
     "a route without anything": BROKER + "routes: [{ name: a }]",
+    "a bucket": BROKER + "stores: { a: { type: s3, bucket: claims } }",
+    "a bucket with all of it": BROKER + "stores: { a: { type: s3, endpoint: 'http://h:1', region: r, bucket: '${B}', prefix: a/b/, path_style: false,"
+                               " access_key: '${A:-}', secret_key: s, session_token: t, sse: 'aws:kms:k', timeout: 1s, retries: 0, probe: false } }",
     "zeros": BROKER + "claim_check: { threshold: 0 }\nconsume: { hold_max: 0 }",
     "TCP": BROKER + "listen: [{ tcp: '127.0.0.1:5673' }, { tcp: '[::1]:1', anonymous: true }, { tcp: '0.0.0.0:1', users: { a: b } }]",
 }
@@ -25,6 +28,11 @@ GOOD = {
 BAD = {
     "no broker": "service: x",
     "an unknown key": BROKER + "serivce: x",
+    "S3 without a bucket": BROKER + "stores: { a: { type: s3 } }",
+    "a prefix that needs escapes": BROKER + "stores: { a: { type: s3, bucket: claims, prefix: 'a b' } }",
+    "an endpoint with a path": BROKER + "stores: { a: { type: s3, bucket: claims, endpoint: 'http://h/p' } }",
+    "an unknown encryption": BROKER + "stores: { a: { type: s3, bucket: claims, sse: aes } }",
+    "half of a key pair": BROKER + "stores: { a: { type: s3, bucket: claims, access_key: a } }",
     "spool": BROKER + "spool: { path: /x }",
     "admin": BROKER + "admin: { tcp: 127.0.0.1:1 }",
     "a certificate without its key": "broker: { url: amqps://a, tls: { cert: x } }",
