@@ -1,40 +1,21 @@
-/* The client steps with librabbitmq (see ../README.md). Arguments: an address (host:port, or the path of a
- * Unix socket) and a prefix.
- *
- * librabbitmq opens no Unix socket itself; it takes a connected descriptor (amqp_tcp_socket_set_sockfd),
- * which must be non-blocking. */
-#define _GNU_SOURCE
+/* The client steps with librabbitmq (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue
+ * type. */
 #include <amqp.h>
 #include <amqp_framing.h>
-#include <amqp_tcp_socket.h>
-#include <fcntl.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+
+#include "connection.h"
+#include "show.h"
+
+#define LARGE_BYTES (5 << 20)
 
 static const char SMALL[] = "hello bellhop";
-static unsigned char large[1 << 20];
-static char exchange[128], queue[128];
-
-static void fail(const char* what) {
-  fprintf(stderr, "%s failed\n", what);
-  exit(1);
-}
-
-static void check(amqp_rpc_reply_t reply, const char* what) {
-  if (reply.reply_type == AMQP_RESPONSE_NORMAL) return;
-  fprintf(stderr, "%s: reply type %d, library error %s\n", what, reply.reply_type,
-          amqp_error_string2(reply.library_error));
-  if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
-    amqp_channel_close_t* m = reply.reply.decoded;
-    fprintf(stderr, "%d %.*s\n", m->reply_code, (int)m->reply_text.len, (char*)m->reply_text.bytes);
-  }
-  exit(1);
-}
+static unsigned char binary[3 + 256] = {0xac, 1, 1}; /* looks like a claim check, and is none */
+static char large[LARGE_BYTES + 1];
+static char exchange[128], queue[128], missing[140];
+static const char *address, *queue_type;
 
 static amqp_bytes_t text(const char* s) {
   return amqp_cstring_bytes(s);
@@ -42,43 +23,8 @@ static amqp_bytes_t text(const char* s) {
 static amqp_bytes_t span(const void* data, size_t size) {
   return (amqp_bytes_t){size, (void*)data};
 }
-static const char* same(amqp_bytes_t a, amqp_bytes_t b) {
-  return a.len == b.len && memcmp(a.bytes, b.bytes, a.len) == 0 ? "yes" : "no";
-}
-
-static int open_descriptor(const char* address) {
-  int fd = -1;
-  if (address[0] == '/') {
-    struct sockaddr_un where = {.sun_family = AF_UNIX};
-    strncpy(where.sun_path, address, sizeof where.sun_path - 1);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(fd, (struct sockaddr*)&where, sizeof where) != 0) fail("connect");
-  } else {
-    char host[128];
-    snprintf(host, sizeof host, "%s", address);
-    char* colon = strrchr(host, ':');
-    *colon = 0;
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
-    if (getaddrinfo(host, colon + 1, &hints, &found) != 0) fail("getaddrinfo");
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(fd, found->ai_addr, found->ai_addrlen) != 0) fail("connect");
-    freeaddrinfo(found);
-  }
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-  return fd;
-}
-
-static amqp_connection_state_t open_connection(const char* address) {
-  amqp_connection_state_t c = amqp_new_connection();
-  amqp_socket_t* s = amqp_tcp_socket_new(c);
-  amqp_tcp_socket_set_sockfd(s, open_descriptor(address));
-  check(amqp_login(c, "/", 0, 131072, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest"), "login");
-  return c;
-}
-
-static void open_channel(amqp_connection_state_t c, amqp_channel_t n) {
-  amqp_channel_open(c, n);
-  check(amqp_get_rpc_reply(c), "channel.open");
+static const char* yes(int value) {
+  return value ? "yes" : "no";
 }
 
 static amqp_basic_properties_t properties(const char* message_id) {
@@ -88,37 +34,6 @@ static amqp_basic_properties_t properties(const char* message_id) {
   p.delivery_mode = 2;
   p.message_id = text(message_id);
   return p;
-}
-
-static void print_text(const char* name, const amqp_basic_properties_t* p, amqp_flags_t flag,
-                       amqp_bytes_t value) {
-  if (p->_flags & flag)
-    printf(" %s=%.*s", name, (int)value.len, (char*)value.bytes);
-  else
-    printf(" %s=-", name);
-}
-
-static void show(const amqp_basic_properties_t* p) {
-  print_text("content_type", p, AMQP_BASIC_CONTENT_TYPE_FLAG, p->content_type);
-  if (!(p->_flags & AMQP_BASIC_HEADERS_FLAG)) {
-    printf(" headers=-");
-  } else {
-    printf(" headers={");
-    for (int i = 0; i < p->headers.num_entries; ++i) {
-      const amqp_table_entry_t* e = &p->headers.entries[i];
-      printf("%s%.*s=", i ? "," : "", (int)e->key.len, (char*)e->key.bytes);
-      if (e->value.kind == AMQP_FIELD_KIND_UTF8)
-        printf("%.*s", (int)e->value.value.bytes.len, (char*)e->value.value.bytes.bytes);
-      else
-        printf("%c:%d", e->value.kind, e->value.value.i32);
-    }
-    printf("}");
-  }
-  printf(" delivery_mode=%d", p->_flags & AMQP_BASIC_DELIVERY_MODE_FLAG ? p->delivery_mode : 0);
-  print_text("message_id", p, AMQP_BASIC_MESSAGE_ID_FLAG, p->message_id);
-  print_text("correlation_id", p, AMQP_BASIC_CORRELATION_ID_FLAG, p->correlation_id);
-  print_text("type", p, AMQP_BASIC_TYPE_FLAG, p->type);
-  printf("\n");
 }
 
 /* The next method frame of a channel. Only used where no content can be between. */
@@ -131,10 +46,9 @@ static amqp_method_t next_method(amqp_connection_state_t c, amqp_channel_t chann
   }
 }
 
-static void publish(amqp_connection_state_t c, amqp_channel_t n, const char* ex, const char* key,
-                    int mandatory, const amqp_basic_properties_t* p, amqp_bytes_t body) {
-  if (amqp_basic_publish(c, n, text(ex), text(key), mandatory, 0, p, body) != AMQP_STATUS_OK)
-    fail("basic.publish");
+static void publish(amqp_connection_state_t c, amqp_channel_t n, const char* ex, const char* key, const amqp_basic_properties_t* p,
+                    amqp_bytes_t body) {
+  if (amqp_basic_publish(c, n, text(ex), text(key), 0, 0, p, body) != AMQP_STATUS_OK) fail("basic.publish");
 }
 
 static const char* outcome(amqp_connection_state_t c, amqp_channel_t n) {
@@ -142,10 +56,11 @@ static const char* outcome(amqp_connection_state_t c, amqp_channel_t n) {
   return m.id == AMQP_BASIC_ACK_METHOD ? "ack" : m.id == AMQP_BASIC_NACK_METHOD ? "nack" : "?";
 }
 
-static unsigned count(amqp_connection_state_t c) {
-  amqp_queue_declare_ok_t* ok = amqp_queue_declare(c, 1, text(queue), 1, 0, 0, 0, amqp_empty_table);
-  check(amqp_get_rpc_reply(c), "passive declare");
-  return ok->message_count;
+/* A confirmed publish to the queue on channel 1. */
+static void send(amqp_connection_state_t c, const char* message_id, amqp_bytes_t body) {
+  amqp_basic_properties_t p = properties(message_id);
+  publish(c, 1, "", queue, &p, body);
+  if (strcmp(outcome(c, 1), "ack") != 0) fail("basic.publish");
 }
 
 /* basic.get with its message; 0 when the queue is empty. */
@@ -158,87 +73,185 @@ static int get(amqp_connection_state_t c, int no_ack, amqp_basic_get_ok_t* ok, a
   return 1;
 }
 
-static void consume(amqp_connection_state_t c) {
-  amqp_basic_qos(c, 1, 0, 10, 0);
+static int is_empty(amqp_connection_state_t c) {
+  amqp_basic_get_ok_t ok;
+  amqp_message_t m;
+  return !get(c, 0, &ok, &m);
+}
+
+/* Gets a message without acknowledgement and prints "WHAT ID bytes md5". */
+static void take(amqp_connection_state_t c, const char* what) {
+  amqp_basic_get_ok_t ok;
+  amqp_message_t m;
+  if (!get(c, 1, &ok, &m)) fail("basic.get: empty");
+  printf("%s %.*s", what, (int)m.properties.message_id.len, (char*)m.properties.message_id.bytes);
+  print_body(m.body);
+  printf("\n");
+  amqp_destroy_message(&m);
+}
+
+static void start_consumer(amqp_connection_state_t c, int prefetch) {
+  amqp_basic_qos(c, 1, 0, (uint16_t)prefetch, 0);
   check(amqp_get_rpc_reply(c), "basic.qos");
   amqp_basic_consume(c, 1, text(queue), text("consumer"), 0, 0, 0, amqp_empty_table);
   check(amqp_get_rpc_reply(c), "basic.consume");
-  for (int i = 0; i < 2; ++i) {
+}
+
+static void stop_consumer(amqp_connection_state_t c) {
+  amqp_basic_cancel(c, 1, text("consumer"));
+  check(amqp_get_rpc_reply(c), "basic.cancel");
+}
+
+static void next_delivery(amqp_connection_state_t c, amqp_envelope_t* e) {
+  struct timeval limit = {20, 0};
+  check(amqp_consume_message(c, e, &limit, 0), "waiting for a delivery");
+}
+
+static void declare(amqp_connection_state_t c) {
+  open_channel(c, 1);
+  amqp_exchange_declare(c, 1, text(exchange), text("topic"), 0, 1, 0, 0, amqp_empty_table);
+  check(amqp_get_rpc_reply(c), "exchange.declare");
+  amqp_table_entry_t type = {text("x-queue-type"), {.kind = AMQP_FIELD_KIND_UTF8, .value.bytes = text(queue_type)}};
+  amqp_queue_declare_ok_t* ok = amqp_queue_declare(c, 1, text(queue), 0, 1, 0, 0, (amqp_table_t){1, &type});
+  check(amqp_get_rpc_reply(c), "queue.declare");
+  printf("declare: %.*s messages=%u consumers=%u\n", (int)ok->queue.len, (char*)ok->queue.bytes, ok->message_count, ok->consumer_count);
+  amqp_queue_bind(c, 1, text(queue), text(exchange), text("order.#"), amqp_empty_table);
+  check(amqp_get_rpc_reply(c), "queue.bind");
+  amqp_confirm_select(c, 1);
+  check(amqp_get_rpc_reply(c), "confirm.select");
+}
+
+static void publish_order(amqp_connection_state_t c, const char* word, amqp_bytes_t body) {
+  char key[32], id[32];
+  snprintf(key, sizeof key, "order.%s", word);
+  snprintf(id, sizeof id, "m-%s", word);
+  amqp_basic_properties_t p = properties(id);
+  p._flags |= AMQP_BASIC_CORRELATION_ID_FLAG | AMQP_BASIC_TYPE_FLAG;
+  p.correlation_id = text("c");
+  p.type = text("order");
+  publish(c, 1, exchange, key, &p, body);
+  const char* result = outcome(c, 1);
+  printf("publish: %s", word);
+  print_body(body);
+  printf(" %s\n", result);
+}
+
+static void consume(amqp_connection_state_t c) {
+  start_consumer(c, 2);
+  for (int i = 0; i < 3; ++i) {
     amqp_envelope_t e;
-    struct timeval limit = {20, 0};
-    check(amqp_consume_message(c, &e, &limit, 0), "waiting for a delivery");
-    int is_small = memcmp(e.routing_key.bytes, "order.small", e.routing_key.len) == 0;
-    amqp_bytes_t expected = is_small ? text(SMALL) : span(large, sizeof large);
-    printf("consumed key=%.*s redelivered=%d size=%zu same=%s", (int)e.routing_key.len,
-           (char*)e.routing_key.bytes, e.redelivered, e.message.body.len, same(e.message.body, expected));
-    show(&e.message.properties);
+    next_delivery(c, &e);
+    printf("consume: key=%.*s tag=%d redelivered=%s", (int)e.routing_key.len, (char*)e.routing_key.bytes, (int)e.delivery_tag,
+           yes(e.redelivered));
+    print_body(e.message.body);
+    print_properties(&e.message.properties);
+    printf("\n");
     if (amqp_basic_ack(c, 1, e.delivery_tag, 0) != 0) fail("basic.ack");
     amqp_destroy_envelope(&e);
   }
-  amqp_basic_cancel(c, 1, text("consumer"));
-  check(amqp_get_rpc_reply(c), "basic.cancel");
+  stop_consumer(c);
+}
+
+static void bare(amqp_connection_state_t c) {
+  publish(c, 1, "", queue, NULL, text(SMALL));
+  outcome(c, 1);
+  amqp_basic_get_ok_t ok;
+  amqp_message_t m;
+  if (!get(c, 1, &ok, &m)) fail("basic.get: empty");
+  const amqp_basic_properties_t* p = &m.properties;
+  amqp_bytes_t id = p->_flags & AMQP_BASIC_MESSAGE_ID_FLAG ? p->message_id : text("-");
+  if (p->_flags & AMQP_BASIC_DELIVERY_MODE_FLAG)
+    printf("bare: delivery_mode=%d message_id=%.*s\n", p->delivery_mode, (int)id.len, (char*)id.bytes);
+  else
+    printf("bare: delivery_mode=- message_id=%.*s\n", (int)id.len, (char*)id.bytes);
+  amqp_destroy_message(&m);
+}
+
+static void headers(amqp_connection_state_t c) {
+  amqp_table_entry_t inner = {text("b"), {.kind = AMQP_FIELD_KIND_UTF8, .value.bytes = text("c")}};
+  amqp_table_entry_t outer = {text("a"), {.kind = AMQP_FIELD_KIND_TABLE, .value.table = {1, &inner}}};
+  amqp_field_value_t items[2] = {{.kind = AMQP_FIELD_KIND_I32, .value.i32 = 1},
+                                 {.kind = AMQP_FIELD_KIND_TABLE, .value.table = {1, &inner}}};
+  amqp_table_entry_t all[] = {
+      {text("string"), {.kind = AMQP_FIELD_KIND_UTF8, .value.bytes = text("grüß")}},
+      {text("bytes"), {.kind = AMQP_FIELD_KIND_BYTES, .value.bytes = span("\0\xff", 2)}},
+      {text("true"), {.kind = AMQP_FIELD_KIND_BOOLEAN, .value.boolean = 1}},
+      {text("i8"), {.kind = AMQP_FIELD_KIND_I8, .value.i8 = -7}},
+      {text("u8"), {.kind = AMQP_FIELD_KIND_U8, .value.u8 = 200}},
+      {text("i16"), {.kind = AMQP_FIELD_KIND_I16, .value.i16 = -300}},
+      {text("u16"), {.kind = AMQP_FIELD_KIND_U16, .value.u16 = 60000}},
+      {text("i32"), {.kind = AMQP_FIELD_KIND_I32, .value.i32 = -70000}},
+      {text("u32"), {.kind = AMQP_FIELD_KIND_U32, .value.u32 = 4000000000u}},
+      {text("i64"), {.kind = AMQP_FIELD_KIND_I64, .value.i64 = -(1LL << 40)}},
+      {text("f32"), {.kind = AMQP_FIELD_KIND_F32, .value.f32 = 0.5f}},
+      {text("f64"), {.kind = AMQP_FIELD_KIND_F64, .value.f64 = 2.25}},
+      {text("decimal"), {.kind = AMQP_FIELD_KIND_DECIMAL, .value.decimal = {2, 314}}},
+      {text("time"), {.kind = AMQP_FIELD_KIND_TIMESTAMP, .value.u64 = 1715947200}},
+      {text("table"), {.kind = AMQP_FIELD_KIND_TABLE, .value.table = {1, &outer}}},
+      {text("array"), {.kind = AMQP_FIELD_KIND_ARRAY, .value.array = {2, items}}},
+      {text("void"), {.kind = AMQP_FIELD_KIND_VOID}},
+  };
+  amqp_basic_properties_t p = properties("m-headers");
+  p._flags |= AMQP_BASIC_HEADERS_FLAG;
+  p.headers = (amqp_table_t){sizeof all / sizeof *all, all};
+  publish(c, 1, exchange, "order.headers", &p, text(SMALL));
+  outcome(c, 1);
+  amqp_basic_get_ok_t ok;
+  amqp_message_t m;
+  if (!get(c, 1, &ok, &m)) fail("basic.get: empty");
+  print_table("headers: ", &m.properties.headers);
+  amqp_destroy_message(&m);
 }
 
 static void returned(amqp_connection_state_t c) {
   open_channel(c, 2);
   amqp_confirm_select(c, 2);
   amqp_basic_properties_t p = properties("m-return");
-  amqp_bytes_t body = span(large, 70000);
-  publish(c, 2, exchange, "nobody.wants.this", 1, &p, body);
-  amqp_method_t m = next_method(c, 2);
-  if (m.id != AMQP_BASIC_RETURN_METHOD) fail("basic.return");
-  amqp_basic_return_t* r = m.decoded;
-  printf("return code=%d text=%.*s exchange=%s key=%.*s", r->reply_code, (int)r->reply_text.len,
-         (char*)r->reply_text.bytes, same(r->exchange, text(exchange)), (int)r->routing_key.len,
-         (char*)r->routing_key.bytes);
-  amqp_message_t message;
-  check(amqp_read_message(c, 2, &message, 0), "reading the returned message");
-  printf(" size=%zu same=%s", message.body.len, same(message.body, body));
-  show(&message.properties);
-  amqp_destroy_message(&message);
-  printf("then %s\n", outcome(c, 2));
+  if (amqp_basic_publish(c, 2, text(exchange), text("nobody.wants.this"), 1, 0, &p, span(large, 70000)) != 0) fail("basic.publish");
+  amqp_method_t method = next_method(c, 2);
+  if (method.id != AMQP_BASIC_RETURN_METHOD) fail("basic.return");
+  amqp_basic_return_t* r = method.decoded;
+  printf("return: code=%d text=%.*s exchange=%.*s key=%.*s", r->reply_code, (int)r->reply_text.len, (char*)r->reply_text.bytes,
+         (int)r->exchange.len, (char*)r->exchange.bytes, (int)r->routing_key.len, (char*)r->routing_key.bytes);
+  amqp_message_t m;
+  check(amqp_read_message(c, 2, &m, 0), "reading the returned message");
+  print_body(m.body);
+  print_properties(&m.properties);
+  amqp_destroy_message(&m);
+  printf(" then %s\n", outcome(c, 2));
   check(amqp_channel_close(c, 2, AMQP_REPLY_SUCCESS), "channel.close");
 }
 
-static void get_and_requeue(amqp_connection_state_t c) {
-  amqp_basic_properties_t p = properties("m-get");
-  publish(c, 1, "", queue, 0, &p, text("to be got"));
-  outcome(c, 1);
+static void nack(amqp_connection_state_t c) {
+  send(c, "m-nack", span(large, 80000));
+  start_consumer(c, 2);
+  for (int i = 0; i < 2; ++i) {
+    amqp_envelope_t e;
+    next_delivery(c, &e);
+    printf("nack: redelivered=%s", yes(e.redelivered));
+    print_body(e.message.body);
+    printf("\n");
+    if (i == 0)
+      amqp_basic_nack(c, 1, e.delivery_tag, 0, 1);
+    else
+      amqp_basic_ack(c, 1, e.delivery_tag, 0);
+    amqp_destroy_envelope(&e);
+  }
+  stop_consumer(c);
+}
+
+static void get_one(amqp_connection_state_t c) {
+  send(c, "m-get", span(large, 90000));
   amqp_basic_get_ok_t ok;
   amqp_message_t m;
   if (!get(c, 0, &ok, &m)) fail("basic.get: empty");
-  printf("get size=%zu same=%s redelivered=%d left=%u", m.body.len, same(m.body, text("to be got")),
-         ok.redelivered, ok.message_count);
-  show(&m.properties);
-  amqp_destroy_message(&m);
-  amqp_basic_nack(c, 1, ok.delivery_tag, 0, 1);
-  if (!get(c, 0, &ok, &m)) fail("basic.get: empty");
-  printf("get size=%zu same=%s redelivered=%d\n", m.body.len, same(m.body, text("to be got")),
-         ok.redelivered);
+  printf("get: redelivered=%s left=%u", yes(ok.redelivered), ok.message_count);
+  print_body(m.body);
+  print_properties(&m.properties);
+  printf("\n");
   amqp_destroy_message(&m);
   amqp_basic_ack(c, 1, ok.delivery_tag, 0);
-  printf("get empty=%s\n", get(c, 0, &ok, &m) ? "no" : "yes");
-}
-
-static void exclusive(amqp_connection_state_t c, const char* address) {
-  amqp_queue_declare_ok_t* ok = amqp_queue_declare(c, 1, amqp_empty_bytes, 0, 0, 1, 0, amqp_empty_table);
-  check(amqp_get_rpc_reply(c), "exclusive declare");
-  printf("exclusive named=%s\n",
-         ok->queue.len > 8 && memcmp(ok->queue.bytes, "amq.gen-", 8) == 0 ? "yes" : "no");
-  amqp_bytes_t name = amqp_bytes_malloc_dup(ok->queue);
-  amqp_connection_state_t other = open_connection(address);
-  open_channel(other, 1);
-  amqp_queue_declare(other, 1, name, 1, 0, 0, 0, amqp_empty_table);
-  amqp_rpc_reply_t reply = amqp_get_rpc_reply(other);
-  if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD)
-    printf("exclusive other connection: %d\n", ((amqp_channel_close_t*)reply.reply.decoded)->reply_code);
-  else
-    printf("exclusive: the other connection may use it\n");
-  amqp_channel_close_ok_t closed = {0};
-  amqp_send_method(other, 1, AMQP_CHANNEL_CLOSE_OK_METHOD, &closed);
-  check(amqp_connection_close(other, AMQP_REPLY_SUCCESS), "closing the other connection");
-  amqp_destroy_connection(other);
-  amqp_bytes_free(name);
+  printf("get: empty=%s\n", yes(is_empty(c)));
 }
 
 static void transaction(amqp_connection_state_t c) {
@@ -246,31 +259,23 @@ static void transaction(amqp_connection_state_t c) {
   amqp_tx_select(c, 3);
   check(amqp_get_rpc_reply(c), "tx.select");
   amqp_basic_properties_t p = properties("m-tx-1");
-  publish(c, 3, "", queue, 0, &p, text(SMALL));
+  publish(c, 3, "", queue, &p, text(SMALL));
   p = properties("m-tx-2");
-  publish(c, 3, "", queue, 0, &p, span(large, 100000));
-  printf("tx before commit count=%u\n", count(c));
+  publish(c, 3, "", queue, &p, span(large, 100000));
+  printf("transaction: before the commit empty=%s\n", yes(is_empty(c)));
   amqp_tx_commit(c, 3);
   check(amqp_get_rpc_reply(c), "tx.commit");
-  printf("tx committed count=%u\n", count(c));
-  for (int i = 0; i < 2; ++i) {
-    amqp_basic_get_ok_t ok;
-    amqp_message_t m;
-    if (!get(c, 1, &ok, &m)) fail("basic.get: empty");
-    printf("tx got size=%zu same=%s message_id=%.*s\n", m.body.len,
-           same(m.body, i == 0 ? text(SMALL) : span(large, 100000)), (int)m.properties.message_id.len,
-           (char*)m.properties.message_id.bytes);
-    amqp_destroy_message(&m);
-  }
-  publish(c, 3, "", queue, 0, &p, text(SMALL));
-  publish(c, 3, "", queue, 0, &p, span(large, 100000));
+  take(c, "transaction: committed");
+  take(c, "transaction: committed");
+  publish(c, 3, "", queue, &p, text(SMALL));
+  publish(c, 3, "", queue, &p, span(large, 100000));
   amqp_tx_rollback(c, 3);
   check(amqp_get_rpc_reply(c), "tx.rollback");
-  printf("tx rolled back count=%u\n", count(c));
+  printf("transaction: rolled back empty=%s\n", yes(is_empty(c)));
   check(amqp_channel_close(c, 3, AMQP_REPLY_SUCCESS), "channel.close");
 }
 
-static void direct_reply(amqp_connection_state_t c) {
+static void rpc(amqp_connection_state_t c) {
   open_channel(c, 4);
   amqp_basic_consume(c, 4, text("amq.rabbitmq.reply-to"), text("replies"), 0, 1, 0, amqp_empty_table);
   check(amqp_get_rpc_reply(c), "consuming replies");
@@ -278,93 +283,129 @@ static void direct_reply(amqp_connection_state_t c) {
   p._flags |= AMQP_BASIC_REPLY_TO_FLAG | AMQP_BASIC_CORRELATION_ID_FLAG;
   p.reply_to = text("amq.rabbitmq.reply-to");
   p.correlation_id = text("rpc-1");
-  publish(c, 4, "", queue, 0, &p, text("question"));
+  publish(c, 4, "", queue, &p, text("question"));
   amqp_basic_get_ok_t ok;
   amqp_message_t m;
-  for (int i = 0; !get(c, 0, &ok, &m); ++i)
-    if (i == 1000) fail("the question did not arrive");
+  for (int i = 0; !get(c, 0, &ok, &m); ++i) /* published without a confirm: it may still be on its way */
+    if (i == 10000) fail("the question did not arrive");
   amqp_basic_properties_t answer = {0};
   answer._flags = AMQP_BASIC_CORRELATION_ID_FLAG;
   answer.correlation_id = m.properties.correlation_id;
-  char reply_to[256];
-  snprintf(reply_to, sizeof reply_to, "%.*s", (int)m.properties.reply_to.len,
-           (char*)m.properties.reply_to.bytes);
-  publish(c, 1, "", reply_to, 0, &answer, text("answer to question"));
+  char reply_to[256], body[64];
+  snprintf(reply_to, sizeof reply_to, "%.*s", (int)m.properties.reply_to.len, (char*)m.properties.reply_to.bytes);
+  snprintf(body, sizeof body, "answer to %.*s", (int)m.body.len, (char*)m.body.bytes);
+  publish(c, 1, "", reply_to, &answer, text(body));
   amqp_destroy_message(&m);
   amqp_basic_ack(c, 1, ok.delivery_tag, 0);
   outcome(c, 1);
   amqp_envelope_t e;
-  struct timeval limit = {20, 0};
-  check(amqp_consume_message(c, &e, &limit, 0), "waiting for the reply");
-  printf("rpc correlation_id=%.*s reply=%.*s\n", (int)e.message.properties.correlation_id.len,
-         (char*)e.message.properties.correlation_id.bytes, (int)e.message.body.len,
-         (char*)e.message.body.bytes);
+  next_delivery(c, &e);
+  printf("rpc: correlation_id=%.*s %.*s\n", (int)e.message.properties.correlation_id.len,
+         (char*)e.message.properties.correlation_id.bytes, (int)e.message.body.len, (char*)e.message.body.bytes);
   amqp_destroy_envelope(&e);
   check(amqp_channel_close(c, 4, AMQP_REPLY_SUCCESS), "channel.close");
 }
 
-static void missing_queue(amqp_connection_state_t c, const char* prefix) {
-  char missing[140];
-  snprintf(missing, sizeof missing, "%s.missing", prefix);
+/* A passive declare that the broker refuses by closing channel 5. */
+static void refused(amqp_connection_state_t c, amqp_bytes_t name) {
   open_channel(c, 5);
-  amqp_queue_declare(c, 5, text(missing), 1, 0, 0, 0, amqp_empty_table);
+  amqp_queue_declare(c, 5, name, 1, 0, 0, 0, amqp_empty_table);
   amqp_rpc_reply_t reply = amqp_get_rpc_reply(c);
-  if (reply.reply_type != AMQP_RESPONSE_SERVER_EXCEPTION || reply.reply.id != AMQP_CHANNEL_CLOSE_METHOD)
-    fail("the 404");
+  if (reply.reply_type != AMQP_RESPONSE_SERVER_EXCEPTION || reply.reply.id != AMQP_CHANNEL_CLOSE_METHOD) fail("being refused");
   amqp_channel_close_t* m = reply.reply.decoded;
-  printf("missing queue: %d %.*s\n", m->reply_code, 20, (char*)m->reply_text.bytes);
+  printf("refused: %d %.*s\n", m->reply_code, (int)m->reply_text.len, (char*)m->reply_text.bytes);
   amqp_channel_close_ok_t closed = {0};
   amqp_send_method(c, 5, AMQP_CHANNEL_CLOSE_OK_METHOD, &closed);
-  printf("the first channel is open, count=%u\n", count(c));
+}
+
+static void errors(amqp_connection_state_t c) {
+  amqp_queue_declare_ok_t* ok = amqp_queue_declare(c, 1, text(missing), 0, 0, 1, 0, amqp_empty_table);
+  check(amqp_get_rpc_reply(c), "exclusive declare");
+  amqp_bytes_t name = amqp_bytes_malloc_dup(ok->queue);
+  amqp_connection_state_t other = open_connection(address);
+  refused(other, name);
+  amqp_bytes_free(name);
+  check(amqp_connection_close(other, AMQP_REPLY_SUCCESS), "closing the other connection");
+  amqp_destroy_connection(other);
+  amqp_queue_delete(c, 1, text(missing), 0, 0);
+  check(amqp_get_rpc_reply(c), "queue.delete");
+  refused(c, text(missing));
+}
+
+static void await_line(void) {
+  char line[16];
+  if (fgets(line, sizeof line, stdin) == NULL) fail("reading standard input");
+}
+
+/* Prints how the connection ends when the other side does. */
+static void lose(amqp_connection_state_t c) {
+  amqp_frame_t f;
+  struct timeval limit = {20, 0};
+  int status = amqp_simple_wait_frame_noblock(c, &f, &limit);
+  if (status == AMQP_STATUS_OK && f.frame_type == AMQP_FRAME_METHOD && f.payload.method.id == AMQP_CONNECTION_CLOSE_METHOD) {
+    int code = ((amqp_connection_close_t*)f.payload.method.decoded)->reply_code;
+    amqp_connection_close_ok_t ok = {0};
+    amqp_send_method(c, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &ok);
+    printf("lost: %d\n", code);
+  } else if (status == AMQP_STATUS_OK || status == AMQP_STATUS_TIMEOUT)
+    fail("losing the connection");
+  else
+    printf("lost: -\n");
+  amqp_destroy_connection(c);
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) fail("usage: client ADDRESS PREFIX;");
-  for (size_t i = 0; i < sizeof large; ++i) large[i] = (unsigned char)i;
+  if (argc != 4) fail("usage: client ADDRESS PREFIX QUEUE_TYPE;");
+  address = argv[1];
+  queue_type = argv[3];
+  for (int i = 0; i < 256; ++i) binary[3 + i] = (unsigned char)i;
+  for (int i = 0; i < LARGE_BYTES / 8; ++i) snprintf(large + 8 * i, 9, "%08d", i);
   snprintf(exchange, sizeof exchange, "%s.events", argv[2]);
   snprintf(queue, sizeof queue, "%s.q", argv[2]);
+  snprintf(missing, sizeof missing, "%s.missing", argv[2]);
   setvbuf(stdout, NULL, _IOLBF, 0);
 
-  amqp_connection_state_t c = open_connection(argv[1]);
-  printf("connected\n");
+  amqp_connection_state_t c = open_connection(address);
+  printf("connect: open\nlimits: channel_max=%d frame_max=%d\n", amqp_get_channel_max(c), amqp_get_frame_max(c));
+  declare(c);
+  publish_order(c, "small", text(SMALL));
+  publish_order(c, "binary", span(binary, sizeof binary));
+  publish_order(c, "large", span(large, LARGE_BYTES));
+  consume(c);
+  bare(c);
+  headers(c);
+  returned(c);
+  nack(c);
+  get_one(c);
+  transaction(c);
+  rpc(c);
+  errors(c);
+
+  send(c, "m-kept", span(large, 110000));
+  printf("ready for restart\n");
+  await_line();
+  lose(c);
+  await_line();
+  c = open_connection(address);
   open_channel(c, 1);
-  amqp_exchange_declare(c, 1, text(exchange), text("topic"), 0, 1, 0, 0, amqp_empty_table);
-  check(amqp_get_rpc_reply(c), "exchange.declare");
-  amqp_queue_declare(c, 1, text(queue), 0, 1, 0, 0, amqp_empty_table);
-  check(amqp_get_rpc_reply(c), "queue.declare");
-  amqp_queue_bind(c, 1, text(queue), text(exchange), text("order.#"), amqp_empty_table);
-  check(amqp_get_rpc_reply(c), "queue.bind");
   amqp_confirm_select(c, 1);
   check(amqp_get_rpc_reply(c), "confirm.select");
-  printf("declared\n");
-
-  amqp_table_entry_t headers[2] = {
-      {text("region"), {.kind = AMQP_FIELD_KIND_UTF8, .value.bytes = text("eu")}},
-      {text("count"), {.kind = AMQP_FIELD_KIND_I32, .value.i32 = 7}}};
-  amqp_basic_properties_t p = properties("m-small");
-  p._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_CORRELATION_ID_FLAG | AMQP_BASIC_TYPE_FLAG;
-  p.headers = (amqp_table_t){2, headers};
-  p.correlation_id = text("c");
-  p.type = text("order");
-  publish(c, 1, exchange, "order.small", 0, &p, text(SMALL));
-  printf("published small size=%zu %s\n", strlen(SMALL), outcome(c, 1));
-  p._flags &= (amqp_flags_t)~AMQP_BASIC_HEADERS_FLAG;
-  p.message_id = text("m-large");
-  publish(c, 1, exchange, "order.large", 0, &p, span(large, sizeof large));
-  printf("published large size=%zu %s\n", sizeof large, outcome(c, 1));
-
-  consume(c);
-  returned(c);
-  get_and_requeue(c);
-  exclusive(c, argv[1]);
-  transaction(c);
-  direct_reply(c);
-  missing_queue(c, argv[2]);
+  take(c, "restart: kept");
+  send(c, "m-after", span(large, 120000));
+  start_consumer(c, 2);
+  amqp_envelope_t e;
+  next_delivery(c, &e);
+  printf("restart: consumed %.*s", (int)e.message.properties.message_id.len, (char*)e.message.properties.message_id.bytes);
+  print_body(e.message.body);
+  printf("\n");
+  amqp_basic_ack(c, 1, e.delivery_tag, 0);
+  amqp_destroy_envelope(&e);
+  stop_consumer(c);
 
   amqp_queue_delete(c, 1, text(queue), 0, 0);
   check(amqp_get_rpc_reply(c), "queue.delete");
   check(amqp_connection_close(c, AMQP_REPLY_SUCCESS), "connection.close");
   amqp_destroy_connection(c);
-  printf("closed\n");
+  printf("close: clean\n");
   return 0;
 }

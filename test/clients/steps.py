@@ -1,0 +1,74 @@
+"""What every client program prints, and how its lines through bellhop may differ from those straight at the broker."""
+
+import hashlib
+import re
+
+BINARY = b"\xac\x01\x01" + bytes(range(256))
+LARGE = b"".join(b"%08d" % i for i in range(655360))
+
+# Each step, and how many lines it has (None: one or more).
+STEPS = {"connect": 1, "limits": 1, "declare": 1, "publish": 3, "consume": 3, "bare": 1, "headers": None, "return": 1, "nack": 2, "get": 2,
+         "transaction": 4, "rpc": 1, "refused": 2, "ready for restart": 1, "lost": 1, "restart": 2, "close": 1}
+
+UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+
+def body(size):
+    return f"bytes={size} md5={hashlib.md5(LARGE[:size]).hexdigest()}"
+
+
+# What must be in a step's lines, in this order, whatever the language.
+EXPECTED = {
+    "publish": ["small bytes=13", f"binary bytes=259 md5={hashlib.md5(BINARY).hexdigest()}", f"large {body(5 << 20)}"],
+    "consume": ["redelivered=no bytes=13", f"redelivered=no bytes=259 md5={hashlib.md5(BINARY).hexdigest()}", f"redelivered=no {body(5 << 20)}"],
+    "return": [body(70000)],
+    "nack": [f"redelivered=no {body(80000)}", f"redelivered=yes {body(80000)}"],
+    "get": [body(90000), "empty=yes"],
+    "transaction": ["before the commit empty=yes", "committed m-tx-1 bytes=13", f"committed m-tx-2 {body(100000)}", "rolled back empty=yes"],
+    "rpc": ["correlation_id=rpc-1 answer to question"],
+    "refused": ["405", "404"],
+    "restart": [f"kept m-kept {body(110000)}", f"consumed m-after {body(120000)}"],
+    "close": ["clean"],
+}
+
+
+def check_steps(lines, lacks):
+    """Every step is there, in order and with its outcome; those in `lacks` say that their library cannot do them, and no other does."""
+    by_step = {}
+    for line in lines:
+        by_step.setdefault(line.partition(": ")[0], []).append(line)
+    assert list(by_step) == list(STEPS), lines
+    for step, count in STEPS.items():
+        mine = by_step[step]
+        if step in lacks:
+            assert mine == [f"{step}: not in this library"], mine
+            continue
+        assert count is None or len(mine) == count, mine
+        for line, part in zip(mine, EXPECTED.get(step, [])):
+            assert part in line, (line, part)
+
+
+def permitted(direct, through, told_320):
+    """Whether a line through bellhop may differ so from the line straight at the broker: the whole list."""
+    step = through.partition(":")[0]
+    if step == "limits":
+        # One channel fewer is offered.
+        offered = re.search(r"channel_max=(\d+)", direct)
+        return offered and through == direct.replace(offered[0], f"channel_max={int(offered[1]) - 1}")
+    if step == "bare":
+        # A missing delivery mode and a missing message id are filled in.
+        filled = re.escape(direct).replace("delivery_mode=\\-", "delivery_mode=2").replace("message_id=\\-", f"message_id={UUID}")
+        return re.fullmatch(filled, through)
+    if step == "lost":
+        # Straight at the broker the test cuts the connection; bellhop, told to end, says why.
+        return direct == "lost: -" and through == ("lost: 320" if told_320 else "lost: -")
+    return False
+
+
+def compare(direct, through, told_320):
+    assert len(through) == len(direct), (direct, through)
+    for one, other in zip(direct, through):
+        assert one == other or permitted(one, other, told_320), f"at the broker: {one}\nat bellhop:    {other}"
+    assert through[direct.index("lost: -")] == ("lost: 320" if told_320 else "lost: -")
+    bare = next(line for line in through if line.startswith("bare: "))
+    assert re.fullmatch(f"bare: delivery_mode=[12] message_id=.+", bare) and "message_id=-" not in bare, bare
