@@ -17,19 +17,26 @@ NODE_MODULES = pathlib.Path(os.environ.get("BELLHOP_TEST_NODE_MODULES", HERE.par
 class Program(NamedTuple):
     command: list  # what is run; address, prefix and queue type are added
     transport: str = "unix"  # how it reaches bellhop; straight at the broker it is TCP for all
-    told_320: bool = True  # whether its library tells the application the code of the connection.close of a restart
+    told: str = "320"  # how its library tells the application of the connection.close of a restart ("-": not at all)
     lacks: tuple = ()  # the steps that its library cannot do: there the program prints "STEP: not in this library"
+    own: dict = {}  # steps that only this program has, with the numbers of their lines
 
 
 PROGRAMS = {
     "python-pika": Program(["/usr/bin/python3", HERE / "python_pika" / "client.py"]),
+    "python-aio-pika": Program(["/usr/bin/python3", HERE / "python_aio_pika" / "client.py"]),
+    "python-kombu": Program(["/usr/bin/python3", HERE / "python_kombu" / "client.py"], own={"celery": 3}),
     "node-amqplib": Program(["node", HERE / "node_amqplib" / "client.js"]),
-    "ruby-bunny": Program(["ruby", HERE / "ruby_bunny" / "client.rb"], told_320=False),
+    "node-rabbitmq-client": Program(["node", HERE / "node_rabbitmq_client" / "client.js"], told="CONNECTION_FORCED", lacks=("limits",)),
+    "node-cloudamqp": Program(["node", HERE / "node_cloudamqp" / "client.js"]),
+    "ruby-bunny": Program(["ruby", HERE / "ruby_bunny" / "client.rb"], told="-"),
+    "php-amqplib": Program(["php", HERE / "php_amqplib" / "client.php"]),
+    "php-extension": Program(["php", HERE / "php_extension" / "client.php"], transport="tcp"),
     "c-librabbitmq": Program([BUILD / "c_librabbitmq_client"]),
 }
 
 
-def run(command, address, prefix, *more, end=None, begin=lambda: None, timeout=120):
+def run(command, address, prefix, *more, end=None, begin=lambda: None, timeout=60):
     """Runs a program to its end and returns its lines, the prefix in them written PREFIX.
 
     When it prints "ready for restart", `end` ends the other side, and the program is told so by a line on its standard input. When it

@@ -31,6 +31,28 @@ class Tap:
         return taken
 
 
+def what_it_is(payload):
+    """A payload's size, or that it is Celery's: JSON around a large argument."""
+    return "a task" if payload[:2] == b"[[" and LARGE in payload else len(payload)
+
+
+def without_time(properties):
+    """Some libraries write the time into each message."""
+    return {k: v for k, v in properties.items() if k != "timestamp"}
+
+
+def end(daemon):
+    """The daemon is told to end, and has told its clients."""
+    begin = len(daemon.log)
+    daemon.sigterm()
+    daemon.wait_log("closed by bellhop code=320", begin=begin)
+
+
+def begin(daemon):
+    daemon.wait()
+    daemon.start()
+
+
 @pytest.mark.parametrize("queue_type", ["classic", "quorum"])
 @pytest.mark.parametrize("name_of_program", PROGRAMS)
 def test_a_client_cannot_tell_bellhop_from_the_broker(name_of_program, queue_type, rabbit, broker, bellhop, name):
@@ -41,20 +63,20 @@ def test_a_client_cannot_tell_bellhop_from_the_broker(name_of_program, queue_typ
     with Proxy(rabbit.address) as proxy:
         direct = run(program.command, proxy.address, prefix, queue_type, end=proxy.cut)
     on_broker_direct = tap.end()
-    check_steps(direct, program.lacks)
+    check_steps(direct, program.lacks, program.own)
 
     daemon = daemon_with_both_doors(bellhop)
     prefix = name("bellhop")
     tap = Tap(broker, prefix)
     address = daemon.socket if program.transport == "unix" else daemon.tcp
-    through = run(program.command, address, prefix, queue_type, end=daemon.sigterm, begin=daemon.restart)
+    through = run(program.command, address, prefix, queue_type, end=lambda: end(daemon), begin=lambda: begin(daemon))
     on_broker = tap.end()
-    check_steps(through, program.lacks)
-    compare(direct, through, program.told_320)
+    check_steps(through, program.lacks, program.own)
+    compare(direct, through, program.told)
 
     # The small messages are on the broker as they would be without bellhop; what looks like a claim check is escaped.
     assert on_broker["small"].body == b"hello bellhop" == on_broker_direct["small"].body
-    assert on_broker["small"].header == on_broker_direct["small"].header
+    assert without_time(on_broker["small"].properties) == without_time(on_broker_direct["small"].properties)
     assert on_broker["binary"].body == b"\xac\x01\x00" + on_broker_direct["binary"].body
     if "headers" not in program.lacks:
         assert on_broker["headers"].headers_raw == on_broker_direct["headers"].headers_raw
@@ -66,9 +88,10 @@ def test_a_client_cannot_tell_bellhop_from_the_broker(name_of_program, queue_typ
     assert large.headers["bellhop-claim-size"] == len(LARGE)
 
     # The returned message and the rolled-back one are in no queue: their objects are gone. What was consumed stays for retention.
-    kept = [80000, 90000, 110000, 120000, len(LARGE)] + ([] if "transaction" in program.lacks else [100000])
-    wait_until(lambda: sorted(len(daemon.object(k)) for k in daemon.objects()) == sorted(kept),
-               what=f"exactly {kept} in the store ({daemon.objects()})")
+    kept = [80000, 90000, 110000, 120000, len(LARGE)] + [100000] * ("transaction" not in program.lacks)
+    task = ["a task"] * ("celery" in program.own)
+    wait_until(lambda: sorted(map(what_it_is, map(daemon.object, daemon.objects())), key=str) == sorted(kept + task, key=str),
+               what=f"exactly {kept + task} in the store ({daemon.objects()})")
     assert daemon.debris() == []
 
 

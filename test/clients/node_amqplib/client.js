@@ -3,33 +3,19 @@
 
 const amqp = require('amqplib');
 const defs = require('amqplib/lib/defs');
-const { createHash } = require('crypto');
-const { createInterface } = require('readline');
+const { SMALL, BINARY, LARGE, seen, yes, show, deadline, input, run } = require('../node_common');
 
 const [address, prefix, queueType] = process.argv.slice(2);
 const exchange = `${prefix}.events`;
 const queue = `${prefix}.q`;
-
-const SMALL = Buffer.from('hello bellhop');
-const BINARY = Buffer.from([0xac, 1, 1, ...Array(256).keys()]); // looks like a claim check, and is none
-const LARGE = Buffer.from(Array.from({ length: 655360 }, (_, i) => String(i).padStart(8, '0')).join('')); // 5 MiB
 
 function connect() {
   if (address.startsWith('/')) return amqp.connect('amqp://guest:guest@localhost', { path: address });
   return amqp.connect(`amqp://guest:guest@${address}`);
 }
 
-const seen = (body) => `bytes=${body.length} md5=${createHash('md5').update(body).digest('hex')}`;
-const yes = (value) => (value ? 'yes' : 'no');
-const show = (p) => `content_type=${p.contentType} delivery_mode=${p.deliveryMode} message_id=${p.messageId} ` +
-  `correlation_id=${p.correlationId} type=${p.type}`;
 const properties = (messageId, more) => ({ contentType: 'text/plain', persistent: true, messageId, ...more });
 
-function deadline(promise, what) {
-  let timer;
-  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`no ${what} within 20 s`)), 20000); });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
 const once = (emitter, name) => deadline(new Promise((resolve) => emitter.once(name, resolve)), name);
 
 // A publish in confirm mode, settled with its outcome.
@@ -91,7 +77,7 @@ async function refused(connection, name, shownAs) {
 
 // amqplib does not reconnect by itself: a program does it when the connection says `close`.
 async function restart(connection) {
-  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const lines = input();
   let reason;
   const closed = once(connection, 'close').then((why) => { reason = reason || why; });
   connection.on('error', (why) => { reason = why; });
@@ -111,6 +97,7 @@ async function restart(connection) {
     ch.ack(d);
     return true;
   });
+  lines.end();
   await ch.deleteQueue(queue);
   await connection.close();
 }
@@ -186,10 +173,6 @@ async function main() {
   await publish(ch, '', queue, LARGE.subarray(0, 110000), properties('m-kept'));
   await restart(connection);
   console.log('close: clean');
-  process.stdin.destroy();
 }
 
-main().catch((error) => {
-  console.error(error);
-  process.exit(1);
-});
+run(main);
