@@ -12,6 +12,7 @@ from support.rabbitmq import TIME_FACTOR
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BELLHOP_TEST_CLIENTS_DIR", HERE.parents[1] / "build" / "dev" / "test" / "clients"))
 NODE_MODULES = pathlib.Path(os.environ.get("BELLHOP_TEST_NODE_MODULES", HERE.parents[1] / "build" / "node" / "node_modules"))
+JAVA_CLASSES = ":".join([str(BUILD / "java_amqp_client"), *(f"/usr/share/java/{jar}.jar" for jar in ("amqp-client", "slf4j-api", "slf4j-nop"))])
 
 
 class Program(NamedTuple):
@@ -32,6 +33,8 @@ PROGRAMS = {
     "ruby-bunny": Program(["ruby", HERE / "ruby_bunny" / "client.rb"], told="-"),
     "php-amqplib": Program(["php", HERE / "php_amqplib" / "client.php"]),
     "php-extension": Program(["php", HERE / "php_extension" / "client.php"], transport="tcp"),
+    "go-amqp091": Program([BUILD / "go_amqp091_client"]),
+    "java-amqp-client": Program(["java", "-cp", JAVA_CLASSES, "Client"]),
     "c-librabbitmq": Program([BUILD / "c_librabbitmq_client"]),
 }
 
