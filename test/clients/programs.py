@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import threading
@@ -12,6 +13,7 @@ from support.rabbitmq import TIME_FACTOR
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BELLHOP_TEST_CLIENTS_DIR", HERE.parents[1] / "build" / "dev" / "test" / "clients"))
 NODE_MODULES = pathlib.Path(os.environ.get("BELLHOP_TEST_NODE_MODULES", HERE.parents[1] / "build" / "node" / "node_modules"))
+PLUGINS = next(pathlib.Path("/usr/lib/rabbitmq/lib").glob("*/plugins"), None)  # where the broker's package has Erlang's client
 JAVA_CLASSES = ":".join([str(BUILD / "java_amqp_client"), *(f"/usr/share/java/{jar}.jar" for jar in ("amqp-client", "slf4j-api", "slf4j-nop"))])
 
 
@@ -20,6 +22,7 @@ class Program(NamedTuple):
     transport: str = "unix"  # how it reaches bellhop; straight at the broker it is TCP for all
     told: str = "320"  # how its library tells the application of the connection.close of a restart ("-": not at all)
     lacks: tuple = ()  # the steps that its library cannot do: there the program prints "STEP: not in this library"
+    queue_types: tuple = ("classic", "quorum")
     own: dict = {}  # steps that only this program has, with the numbers of their lines
 
 
@@ -35,6 +38,11 @@ PROGRAMS = {
     "php-extension": Program(["php", HERE / "php_extension" / "client.php"], transport="tcp"),
     "go-amqp091": Program([BUILD / "go_amqp091_client"]),
     "java-amqp-client": Program(["java", "-cp", JAVA_CLASSES, "Client"]),
+    # Its reader of tables knows no 64-bit integers: it cannot take a message from a quorum queue (x-delivery-count).
+    "perl-anyevent": Program(["perl", HERE / "perl_anyevent" / "client.pl"], queue_types=("classic",)),
+    "erlang-amqp-client": Program(["env", f"ERL_LIBS={PLUGINS}", "escript", HERE / "erlang_amqp_client" / "client.escript"], transport="tcp"),
+    "amqp-tools": Program([HERE / "amqp_tools" / "client.sh"], transport="tcp", told="-", queue_types=("classic",),
+                          lacks=("limits", "bare", "return", "transaction", "rpc")),
     "c-librabbitmq": Program([BUILD / "c_librabbitmq_client"]),
 }
 
@@ -46,8 +54,15 @@ def run(command, address, prefix, *more, end=None, begin=lambda: None, timeout=6
     has seen that ("lost: ..."), `begin` starts the other side again, and the program gets another line."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen([*map(str, command), address, prefix, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                   text=True, env={**os.environ, "NODE_PATH": str(NODE_MODULES), "LC_ALL": "C.UTF-8"})
-        watch = threading.Timer(timeout * TIME_FACTOR, process.kill)
+                                   text=True, start_new_session=True, env={**os.environ, "NODE_PATH": str(NODE_MODULES), "LC_ALL": "C.UTF-8"})
+
+        def kill():  # and whatever it has started
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+        watch = threading.Timer(timeout * TIME_FACTOR, kill)
         watch.start()
         lines = []
         try:
@@ -61,7 +76,7 @@ def run(command, address, prefix, *more, end=None, begin=lambda: None, timeout=6
             code = process.wait()
         finally:
             watch.cancel()
-            process.kill()
+            kill()
             process.wait()
             process.stdin.close()
             process.stdout.close()
