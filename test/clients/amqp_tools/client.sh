@@ -17,9 +17,9 @@ empty() { if get >/dev/null; then echo no; else echo yes; fi; }
 # What consume runs for each message: the body is its standard input.
 cat >"$work/show" <<'SHOW'
 #!/bin/bash
-cat >"$1/body"
-read -r md5 _ < <(md5sum "$1/body")
-echo "$2 bytes=$(stat -c %s "$1/body") md5=$md5"
+cat >"$1/shown"
+read -r md5 _ < <(md5sum "$1/shown")
+echo "$2 bytes=$(stat -c %s "$1/shown") md5=$md5"
 SHOW
 # The same, but it fails: the message is not acknowledged.
 cat >"$work/refuse" <<'REFUSE'
