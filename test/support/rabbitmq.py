@@ -27,6 +27,17 @@ TIME_FACTOR = float(os.environ.get("BELLHOP_TEST_TIME_FACTOR", "1"))
 TLS = os.environ.get("BELLHOP_TEST_TLS") == "1"
 SCRIPTS = pathlib.Path("/usr/lib/rabbitmq/bin")
 
+# A folder with another Debian, whose RabbitMQ is run in it by chroot (test/run --rabbitmq makes one); else the system's own is run.
+ROOT = pathlib.Path(os.environ.get("BELLHOP_TEST_RABBITMQ_ROOT") or "/").resolve()
+# Its /proc is mounted for the process alone.
+CHROOT = [] if ROOT == pathlib.Path("/") else ["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"', str(ROOT)]
+
+
+def version():
+    """The broker's version: (3, 10), (4, 0), (4, 3). What a version does not allow by its own rules is not asked of it."""
+    server = next((ROOT / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*"))
+    return tuple(int(part) for part in server.name.partition("-")[2].split(".")[:2])
+
 # Ends a node whose test was killed: it waits for the end of its standard input, which the dying process closes. A line on it means
 # that all is well. Arguments: process group, epmd's process id, folder to remove (may be empty).
 GUARD = """
@@ -80,7 +91,7 @@ class Node:
     def start(cls, folder=None, config="", tls=TLS, plugins=()):
         """A running node. `config`: more lines of rabbitmq.conf. Without a folder its data goes to a temporary one."""
         own = folder is None
-        node = cls(folder or tempfile.mkdtemp(prefix="bellhop-rabbit-"), config, tls, plugins)
+        node = cls(folder or tempfile.mkdtemp(prefix="bellhop-rabbit-", dir=ROOT / "tmp" if CHROOT else None), config, tls, plugins)
         node._owns_folder = own
         atexit.register(node.stop)
         for attempt in range(3):
@@ -115,12 +126,17 @@ class Node:
     def log_path(self):
         return self.folder / "console.log"
 
+    @staticmethod
+    def _inside(path):
+        """A path as the node sees it."""
+        return pathlib.Path("/") / pathlib.Path(path).relative_to(ROOT)
+
     def env(self):
-        f = self.folder
+        f = self._inside(self.folder)
         e = {k: v for k, v in os.environ.items() if not k.startswith(("RABBITMQ_", "ERL_"))}
         e.update(HOME=str(f / "home"), RABBITMQ_NODENAME=self.name, RABBITMQ_CONFIG_FILE=str(f / "rabbitmq.conf"),
                  RABBITMQ_CONF_ENV_FILE="/dev/null", RABBITMQ_MNESIA_BASE=str(f / "mnesia"), RABBITMQ_LOG_BASE=str(f / "log"),
-                 RABBITMQ_ENABLED_PLUGINS_FILE=str(f / "enabled_plugins"), RABBITMQ_PID_FILE=str(f / "pid"),
+                 RABBITMQ_ENABLED_PLUGINS_FILE=str(f / "enabled_plugins"), RABBITMQ_PID_FILE=str(f / "pid"), LANG="C.UTF-8",
                  RABBITMQ_DIST_PORT=str(self.dist_port), ERL_EPMD_ADDRESS="127.0.0.1", ERL_EPMD_PORT=str(self.epmd_port),
                  RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1} "
                                                      "+sbwt none +sbwtdcpu none +sbwtdio none")
@@ -140,7 +156,7 @@ class Node:
         (f / "enabled_plugins").write_text(f"[{','.join(self.plugins)}].\n")
         (f / "pid").unlink(missing_ok=True)
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen([str(SCRIPTS / "rabbitmq-server")], env=self.env(), stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen([*CHROOT, str(SCRIPTS / "rabbitmq-server")], env=self.env(), stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=str(f))
         deadline = time.monotonic() + 90 * TIME_FACTOR
         while b"Server startup complete" not in self.log_path.read_bytes():
@@ -164,8 +180,9 @@ class Node:
             from certificates import Authority
             authority = Authority(self.folder / "tls")
         own = authority.issue("broker")
-        return (f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\nssl_options.cacertfile = {authority.ca}\n"
-                f"ssl_options.certfile = {own.cert}\nssl_options.keyfile = {own.key}\n"
+        ca, cert, key = (self._inside(shutil.copy(path, self.folder)) for path in (authority.ca, own.cert, own.key))
+        return (f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}\nssl_options.cacertfile = {ca}\n"
+                f"ssl_options.certfile = {cert}\nssl_options.keyfile = {key}\n"
                 "ssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = false\n")
 
     def _dismiss_guard(self):
@@ -251,7 +268,7 @@ class Node:
 
     def ctl(self, *args, check=True):
         """Runs rabbitmqctl quietly and returns what it printed."""
-        done = subprocess.run([str(SCRIPTS / "rabbitmqctl"), "-q", *map(str, args)], env=self.env(), stdout=subprocess.PIPE,
+        done = subprocess.run([*CHROOT, str(SCRIPTS / "rabbitmqctl"), "-q", *map(str, args)], env=self.env(), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=60 * TIME_FACTOR)
         if check and done.returncode != 0:
             raise AssertionError(f"rabbitmqctl {' '.join(map(str, args))}: {done.stdout}")
