@@ -143,6 +143,7 @@ Result<QueueDeclare> decode_queue_declare(Bytes payload);
 void put_exchange_declare_passive(Buffer& out, uint16_t channel, std::string_view exchange);
 void put_queue_declare(Buffer& out, uint16_t channel, std::string_view queue, bool durable);
 Result<std::string> decode_queue_declare_ok(Bytes payload);  // the queue's name
+Result<std::string> decode_queue_delete(Bytes payload);      // the queue's name
 Result<NamedExchanges> decode_named_exchanges(Bytes payload);
 bool decode_nowait_select(Bytes payload);  // confirm.select: its nowait bit
 

@@ -33,6 +33,7 @@ constexpr Layout layouts[] = {
     {method::queue_declare, "queue.declare", "hsoT"},
     {method::queue_declare_ok, "queue.declare-ok", "sww"},
     {method::queue_bind, "queue.bind", "hsssoT"},
+    {method::queue_delete, "queue.delete", "hso"},
     {method::queue_unbind, "queue.unbind", "hsssT"},
     {method::basic_consume, "basic.consume", "hssoT"},
     {method::basic_consume_ok, "basic.consume-ok", "s"},
@@ -201,6 +202,12 @@ Result<std::string> decode_consume_ok(Bytes payload) {
     default:
       return text(in.as<amqp_basic_cancel_ok_t>().consumer_tag);
   }
+}
+
+Result<std::string> decode_queue_delete(Bytes payload) {
+  const Arguments in(payload, {method::queue_delete});
+  if (!in.ok()) return in.error();
+  return text(in.as<amqp_queue_delete_t>().queue);
 }
 
 Result<Get> decode_get(Bytes payload) {

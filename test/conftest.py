@@ -6,6 +6,7 @@
     bellhop     a factory: bellhop({...config without broker.url...}) starts a daemon in front of `rabbit`, ended with the test
     broker      a raw AMQP client connected to `rabbit` directly
     name        a function that makes names for queues and exchanges that no other test uses
+    same        runs a program straight at `rabbit` and through bellhop, and compares what both saw (support/differential.py)
 """
 
 import os
@@ -19,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support import amqp, rabbitmq  # noqa: E402
 from support.bellhop import Bellhop  # noqa: E402
+from support.differential import Differential  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +93,12 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     if call.when == "call" and outcome.get_result().failed:
         item.failed = True
+
+
+@pytest.fixture(scope="module")
+def same(rabbit):
+    with Differential(rabbit) as differential:
+        yield differential
 
 
 @pytest.fixture

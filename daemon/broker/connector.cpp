@@ -1,5 +1,6 @@
 #include "daemon/broker/connector.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -139,6 +140,7 @@ void Connector::next_url() {
 // back in step.
 void Connector::pause() {
   tried_in_round_ = 0;
+  if (pause_ms_ == pause_ms_min) spdlog::warn("no broker is reached yet, trying again{}", failures());
   std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
   arm(std::min(jitter(random_), left_ms()));
   pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);
@@ -270,15 +272,22 @@ void Connector::succeed(int fd, std::unique_ptr<TlsStream> tls) {
   done(Connected{fd, &url(), std::move(tls)});  // may destroy us
 }
 
-void Connector::give_up() {
-  uv_timer_stop(&timer_->timer);
-  std::string text = "no broker could be reached in " + std::to_string(broker_.connect_timeout_ms) + " ms";
+// What each broker's last failure was.
+std::string Connector::failures() const {
+  std::string text;
   for (size_t i = 0; i < broker_.urls.size(); ++i) {
     text += (i == 0 ? ": " : "; ") + broker_.urls[i].shown + ": ";
     text += last_failure_[i].empty() ? "not tried, the time was up" : last_failure_[i];
   }
+  return text;
+}
+
+void Connector::give_up() {
+  uv_timer_stop(&timer_->timer);
+  const std::string text =
+      "no broker could be reached in " + std::to_string(broker_.connect_timeout_ms) + " ms" + failures();
   const Done done = std::move(done_);
-  done(Error{std::move(text)});  // may destroy us
+  done(Error{text});  // may destroy us
 }
 
 }  // namespace bellhop

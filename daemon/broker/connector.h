@@ -77,6 +77,7 @@ class Connector {
   void forget_lookup();
   void arm(uint64_t after_ms);
   void succeed(int fd, std::unique_ptr<TlsStream> tls);
+  std::string failures() const;
   void give_up();
 
   uv_loop_t* loop_;

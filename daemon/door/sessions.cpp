@@ -3,18 +3,21 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace bellhop {
 
 namespace {
 constexpr size_t refusals_at_once_max = 64;  // beyond, a socket is just closed
-}
+constexpr size_t leaving_max = 16;           // with a small limit
+}  // namespace
 
 void Sessions::accept(Accepted accepted) {
   const config::Limits& limits = shared_.config->limits;
   std::string refusal;
-  if (served_ >= limits.sessions) {
+  if (is_full(served_, limits.sessions, false)) {
     refusal = "NOT_ALLOWED - bellhop's limits.sessions (" + std::to_string(limits.sessions) + ") is reached";
-  } else if (accepted.tcp != nullptr && served_tcp_ >= limits.tcp_sessions) {
+  } else if (accepted.tcp != nullptr && is_full(served_tcp_, limits.tcp_sessions, true)) {
     refusal = "NOT_ALLOWED - bellhop's limits.tcp_sessions (" + std::to_string(limits.tcp_sessions) +
               ") is reached";
   }
@@ -41,6 +44,16 @@ void Sessions::accept(Accepted accepted) {
   if (served && tcp) served_tcp_++;
   is_served_[id] = served;
   sessions_[id] = std::move(session);
+}
+
+// Sessions whose client has been told goodbye do not count, up to as many again: a client that reconnects
+// must not meet the session that it has just closed.
+bool Sessions::is_full(size_t served, size_t limit, bool tcp) const {
+  if (served < limit) return false;
+  const auto leaving = std::count_if(sessions_.begin(), sessions_.end(), [&](const auto& entry) {
+    return is_served_.at(entry.first) && entry.second->is_leaving() && (!tcp || entry.second->is_tcp());
+  });
+  return served - static_cast<size_t>(leaving) >= limit || served >= limit + std::max(limit, leaving_max);
 }
 
 void Sessions::ended(uint64_t id) {

@@ -26,6 +26,7 @@ class Sessions {
   size_t size() const { return sessions_.size(); }
 
  private:
+  bool is_full(size_t served, size_t limit, bool tcp) const;
   void ended(uint64_t id);
 
   Shared& shared_;

@@ -184,6 +184,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   sent.exchange = stamped.exchange;
   sent.routing_key = stamped.routing_key;
   proto::put_publish(out, channel, sent);
+  stamped.header_at = out.size() + proto::frame_head_bytes;
   if (!proto::put_content_header(out, channel, header, edits, frame_bytes_max)) {
     out.resize(before);
     stamped.refused_code = 311;

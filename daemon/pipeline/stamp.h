@@ -26,6 +26,7 @@ struct Stamped {
   uint16_t refused_code = 0;  // not 0: nothing was written, and refused_text says why
   std::string refused_text;
   bool as_it_is = false;  // nothing was written: relay the client's own frames
+  size_t header_at = 0;   // else: where in `out` the content header's payload begins
   // As sent. Views into the input, the plan or the stamper, good until its next call.
   std::string_view exchange, routing_key, message_id;
 };
@@ -36,8 +37,8 @@ inline constexpr std::string_view claim_key_header = "bellhop-claim-key";
 inline constexpr std::string_view claim_store_header = "bellhop-claim-store";
 inline constexpr std::string_view claim_size_header = "bellhop-claim-size";
 inline constexpr std::string_view claim_xxh128_header = "bellhop-claim-xxh128";
-// The key's header comes first when the client's message had no headers table, else after the store's: so that a restore can give
-// back the absent table, or the empty one.
+// The key's header comes first when the client's message had no headers table, else after the store's: so
+// that a restore can give back the absent table, or the empty one.
 void put_claim_headers(Buffer& out, const Claim& claim, bool had_table);
 // Whether a message with claim headers had no headers table of its own. `fields` is its table now.
 bool had_no_table(Bytes fields);

@@ -174,3 +174,29 @@ def test_sessions_beyond_the_limit_are_told_so(bellhop):
 
     wait_until(served, what="a place that a closed session left").close()
     first.close()
+
+
+@pytest.mark.parametrize("listener", ["unix", "tcp"])
+def test_a_client_that_comes_back_after_its_close_does_not_meet_its_own_last_session(bellhop, listener):
+    daemon = bellhop({"limits": {"sessions": 1, "tcp_sessions": 1}, "listen": [{"unix": "{socket}"}, {"tcp": "127.0.0.1:0"}]})
+    address = daemon.socket if listener == "unix" else daemon.wait_log(r"listening address=tcp:(\S+)").group(1)
+    client = amqp.connect(address)
+    for _ in range(50):
+        client.send(0, "connection.close", reply_code=200)
+        client.wait_for("connection.close-ok", 0)
+        last, client = client, amqp.connect(address)
+        with pytest.raises(amqp.ConnectionClosed):
+            amqp.connect(address)
+        last.abort()
+    client.close()
+
+
+def test_sessions_that_were_told_goodbye_and_stay_are_not_forgiven_without_end(bellhop):
+    daemon = bellhop({"limits": {"sessions": 1}})
+    staying = []
+    with pytest.raises(amqp.ConnectionClosed) as refused:
+        for _ in range(40):
+            staying.append(amqp.connect(daemon.socket))
+            staying[-1].send(0, "connection.close", reply_code=200)
+            staying[-1].wait_for("connection.close-ok", 0)
+    assert refused.value.code == 530

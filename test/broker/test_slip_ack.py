@@ -203,10 +203,11 @@ def test_without_confirms_a_hop_that_was_not_taken_closes_the_channel(daemon, ab
 
 
 @pytest.mark.parametrize("size", [5, 200000])
-def test_without_confirms_an_unroutable_mandatory_hop_leaves_no_object(daemon, above, size):
+def test_without_confirms_an_unroutable_mandatory_hop_comes_back_before_the_close_and_leaves_no_object(daemon, above, size):
     channel = amqp.connect(daemon.socket).channel()
     channel.publish("bellhop.next", "", b"x" * size, mandatory=True, headers=slips.declared(["in", "nowhere"], 0))
-    channel.wait_for("channel.close", reply_code=312)
+    assert channel.expect("basic.return", reply_code=312).body == b"x" * size
+    channel.expect("channel.close", reply_code=312)
     slips.wait_until(lambda: daemon.objects() == [], what="an empty store")
 
 

@@ -209,7 +209,8 @@ def test_a_broker_that_comes_in_time_serves_the_waiting_client(start):
         daemon = start(fake)
         client = amqp.Client(daemon.socket)
         client.send_header()
-        time.sleep(0.3)  # long enough for the first attempts to fail
+        # The first attempts failed, and the operator can see for what a client waits.
+        assert fake.address in daemon.wait_log(r"no broker is reached yet, trying again.*", timeout=2).group(0)
         fake.listener = socket.create_server(("127.0.0.1", fake.port))
         leg = fake.accept(handshake=False)
         leg.send_start()

@@ -1,12 +1,12 @@
 """What a client may do wrong, each answered with the code of the specification, and nobody else notices."""
 
 import random
-import struct
 
 import pytest
 
 from support import amqp
 from support.bellhop import Bellhop
+from support.malformed import WRONG, method
 from support.scripted_broker import ScriptedBroker
 
 
@@ -43,17 +43,6 @@ def session(stage, bystander):
     client.abort()
 
 
-def method(channel, name, **arguments):
-    return amqp.method_frame(channel, name, **arguments)
-
-
-PUBLISH = method(1, "basic.publish", exchange="", routing_key="q")
-
-
-def header(size, properties=None, channel=1):
-    return amqp.frame(2, channel, amqp.encode_header(size, properties or {}))
-
-
 def closed_above(leg):
     """The broker's side was closed properly too, wherever a content stood."""
     while True:
@@ -62,57 +51,6 @@ def closed_above(leg):
             close = amqp.decode_method(0, f.payload)
             assert (close.name, close.reply_code) == ("connection.close", 200)
             return
-
-
-NESTED = b"\x00\x00\x00\x00"
-for _ in range(5000):
-    NESTED = struct.pack("!I", len(NESTED) + 3) + b"\x01aF" + NESTED
-
-WRONG = {
-    "a frame without its end octet": (501, amqp.HEARTBEAT[:-1] + b"\x00"),
-    "a method without its end octet": (501, method(1, "tx.select")[:-1] + b"\xcd"),
-    "a frame larger than frame_max": (501, amqp.frame(3, 1, b"x" * (131072 + 1))),
-    "the head of a frame of 4 GiB": (501, struct.pack("!BHI", 1, 1, 0xFFFFFFFF)),
-    "a frame type that there is not": (501, amqp.frame(4, 1, b"")),
-    "a frame of type 0": (501, amqp.frame(0, 0, b"")),
-    "a heartbeat on a channel": (501, amqp.frame(8, 1, b"")),
-    "a second protocol header": (501, amqp.PROTOCOL_HEADER),
-    "a content header without a publish": (505, header(5)),
-    "a body without a publish": (505, amqp.frame(3, 1, b"hello")),
-    "a body where the header belongs": (505, PUBLISH + amqp.frame(3, 1, b"hello")),
-    "a method where the header belongs": (505, PUBLISH + method(1, "basic.qos")),
-    "a method in the middle of a body": (505, PUBLISH + header(5) + amqp.frame(3, 1, b"abc") + method(1, "basic.qos")),
-    "a publish in the middle of a body": (505, PUBLISH + header(5) + amqp.frame(3, 1, b"abc") + PUBLISH),
-    "a header in the middle of a body": (505, PUBLISH + header(5) + amqp.frame(3, 1, b"abc") + header(5)),
-    "a header of another class": (505, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQH", 50, 0, 5, 0))),
-    "a header that is too short": (501, PUBLISH + amqp.frame(2, 1, b"\x00\x3c\x00")),
-    "a header whose properties are cut": (502, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQH", 60, 0, 5, 0x8000) + b"\x09abc")),
-    "a header with more flags than there are": (502, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQHH", 60, 0, 5, 1, 0xFFFF))),
-    "a header table that is longer than its frame": (502, PUBLISH + amqp.frame(2, 1, struct.pack("!HHQHI", 60, 0, 5, 0x2000, 999))),
-    "a body longer than announced": (501, PUBLISH + header(5) + amqp.frame(3, 1, b"abcdef")),
-    "a body longer than announced, in pieces": (501, PUBLISH + header(5) + amqp.frame(3, 1, b"abcd") * 2),
-    "a large body longer than announced": (501, PUBLISH + header(70000) + amqp.frame(3, 1, b"x" * 65000) * 2),
-    "a publish that is cut": (502, amqp.frame(1, 1, struct.pack("!HHH", 60, 40, 0) + b"\x20abc") + header(0)),
-    "a method on a channel that is not open": (504, method(7, "basic.qos", prefetch_count=1)),
-    "a body on a channel that is not open": (504, amqp.frame(3, 7, b"x")),
-    "a second open of a channel": (504, method(1, "channel.open")),
-    "a channel above channel_max": (530, method(60000, "channel.open")),
-    "a channel's method on channel 0": (503, method(0, "queue.declare", queue="q")),
-    "a publish on channel 0": (503, method(0, "basic.publish", routing_key="q")),
-    "a body on channel 0": (505, amqp.frame(3, 0, b"x")),
-    "a second start-ok": (503, method(0, "connection.start-ok", mechanism="PLAIN")),
-    "a second open of the connection": (503, method(0, "connection.open", virtual_host="/")),
-    "a method of the broker's": (503, method(0, "connection.blocked", reason="no")),
-    "a connection's method on a channel": (501, method(1, "connection.close", reply_code=200)),
-    "a method frame without a method": (501, amqp.frame(1, 1, b"")),
-    "a virtual exchange's declaration that is nested too deep": (501, amqp.frame(1, 1, amqp.encode_method(
-        "exchange.declare", exchange="bellhop.next", type="direct")[:-4] + NESTED)),
-    "a consumer whose arguments are nested too deep": (501, amqp.frame(1, 1, amqp.encode_method(
-        "basic.consume", queue="q", no_ack=True)[:-4] + NESTED)),
-    "a queue whose arguments are nested too deep": (501, amqp.frame(1, 1, amqp.encode_method("queue.declare")[:-4] + NESTED)),
-    "a consumer whose arguments are cut": (501, amqp.frame(1, 1, amqp.encode_method("basic.consume", queue="q")[:-1])),
-    "half a method number": (501, amqp.frame(1, 0, b"\x00\x0a\x00")),
-}
 
 
 # What bellhop does not look into it relays: the broker says what is wrong with it.

@@ -58,6 +58,7 @@ void decode_every_way(Bytes payload) {
   (void)decode_consume(payload).ok();
   (void)decode_consume_ok(payload).ok();
   (void)decode_queue_declare_ok(payload).ok();
+  (void)decode_queue_delete(payload).ok();
   (void)decode_named_exchanges(payload).ok();
   (void)decode_nowait_select(payload);
 }

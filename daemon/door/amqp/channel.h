@@ -76,11 +76,12 @@ struct Sent {
   bool mandatory = false;
   bool framed = false;  // bellhop put AC 01 00 before the body
   uint32_t tx_number = 0;
-  bool returned = false;
   std::string exchange, routing_key;            // the client's
   std::string sent_exchange, sent_routing_key;  // bellhop's
   std::string message_id;                       // as sent
-  Buffer header;                                // the client's content header payload
+  uint64_t sent_body_bytes = 0;
+  size_t sent_header_hash = 0;
+  Buffer header;  // the client's content header payload
   Transaction transaction;
 };
 
@@ -123,6 +124,9 @@ struct DeliveryAssembly {
 struct Consumer {
   std::string queue;
   bool no_ack = false;
+  // basic.cancel sent up and not answered. The tag may be in use again meanwhile: is_ended is false then.
+  size_t cancels_awaited = 0;
+  bool is_ended = false;
 };
 
 struct Channel {
@@ -133,16 +137,25 @@ struct Channel {
     open,
     client_closing,  // the client's channel.close went up
     broker_closing,  // the broker's channel.close was handed on
-    local_closing,   // closed by bellhop: both close-oks are awaited
+    local_closing,   // closed by bellhop: the broker is told, then the client
+  };
+  // Why bellhop closes the channel. The broker is told at once, the client when the broker has answered all
+  // that the channel said before.
+  struct LocalClose {
+    uint16_t code;
+    std::string text;
+    uint32_t method;
+    bool answers_client = false;  // the client's own close was on its way
   };
 
   const uint16_t id;
   const uint64_t generation;  // tells apart two lives of one id
   State state = State::open;
-  bool client_close_ok = false, broker_close_ok = false;  // local_closing: what has come
+  std::optional<LocalClose> untold;  // local_closing: the client does not know yet
+  bool closes_crossed = false;       // local_closing: the client's close was answered
+  bool broker_close_ok = false;      // local_closing: the broker has answered
   // client_closing, broker_closing: closes that were relayed and are not answered. Both, when they crossed.
   bool client_owes_close_ok = false, broker_owes_close_ok = false;
-  Buffer reopened;  // local_closing: frames of the id's next life, replayed when the broker is done too
   std::optional<std::pair<uint16_t, std::string>>
       close_when_whole;  // a local close that waits for the end of a relayed publish
 
@@ -188,6 +201,7 @@ struct Channel {
   std::unordered_map<std::string, Consumer> consumers;
   size_t no_ack_consumers = 0;
   std::deque<Consumer> consumes_awaited;  // consume sent up without a tag, its consume-ok awaited
+  std::deque<bool> cancels_awaited;       // basic.cancel sent up: the client wants its answer
   std::deque<proto::Get> gets_awaited;
   std::deque<bool> declares_awaited;  // queue.declare sent up: exclusive
   std::string last_queue;             // what an empty queue name stands for

@@ -91,8 +91,9 @@ bool Deliverer::on_header(Channel& channel, const Frame& frame) {
     drop(channel);
     return true;
   }
-  if (out.stale) {
-    // Sent before the broker took the recover: it is in its queue again, and comes with a tag that counts.
+  if (out.stale || (out.settle_when_handed && channel.state == Channel::State::local_closing)) {
+    // Sent before the broker took the recover: it is in its queue again, and comes with a tag that counts. Or
+    // it cannot be acknowledged any more, and would come twice.
     drop(channel);
     return true;
   }
@@ -275,7 +276,8 @@ void Deliverer::finish_check(Channel& channel) {
     channel.gets_awaited.pop_front();
   }
   // A body that is far too long for a check is hostile or broken: its start says enough, a key it is not.
-  delivery->key = as_text(Bytes(delivery->body).subspan(claim_prefix_bytes)).substr(0, 2 * claim_key_bytes_max);
+  delivery->key =
+      as_text(Bytes(delivery->body).subspan(claim_prefix_bytes)).substr(0, 2 * claim_key_bytes_max);
   delivery->method.assign(method_payload.begin(), method_payload.end());
   Bytes header_payload = out.header.payload();
   delivery->header.assign(header_payload.begin(), header_payload.end());

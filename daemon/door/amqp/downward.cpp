@@ -12,11 +12,8 @@ namespace bellhop {
 using namespace proto;
 
 bool Downward::on_frame(Channel& channel, const Frame& frame) {
-  // A content that is half out to the client is finished even on a channel that bellhop closed: nothing may
-  // stand inside it.
-  if (channel.state == Channel::State::local_closing && frame.type != frame_method &&
-      !channel.out.is_half_out())
-    return true;
+  // The broker has closed the channel, and has nothing to say on it any more.
+  if (channel.state == Channel::State::local_closing && channel.broker_close_ok) return true;
   switch (frame.type) {
     case frame_method:
       return on_method(channel, frame);
@@ -29,13 +26,6 @@ bool Downward::on_frame(Channel& channel, const Frame& frame) {
 
 bool Downward::on_method(Channel& channel, const Frame& frame) {
   uint32_t number = method_number(frame.payload);
-  if (channel.state == Channel::State::local_closing) {
-    if (number == method::channel_close_ok) on_close_ok(channel, frame);
-    if (number == method::channel_close) {
-      put_empty_method(core_.broker->outbox().tail(), method::channel_close_ok, channel.id);
-    }
-    return true;
-  }
   if (channel.out.stage != DeliveryAssembly::Stage::idle) return false;
   switch (number) {
     case method::basic_deliver:
@@ -76,14 +66,7 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
       break;
     case method::basic_cancel_ok:
     case method::basic_cancel:
-      if (auto tag = decode_consume_ok(frame.payload)) {
-        auto found = channel.consumers.find(tag.value());
-        if (found != channel.consumers.end()) {
-          if (found->second.no_ack) channel.no_ack_consumers--;
-          channel.consumers.erase(found);
-        }
-        if (core_.lanes->end_consumer(channel, tag.value(), frame.raw)) return true;
-      }
+      if (end_consumer(channel, frame, number == method::basic_cancel_ok)) return true;
       break;
     case method::queue_declare_ok:
       if (auto queue = decode_queue_declare_ok(frame.payload)) {
@@ -101,6 +84,28 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
   return true;
 }
 
+// A consumer is gone, by the client's wish (`asked`) or without. True: the frame is not for the client, or
+// goes to it behind what the consumer is still handed.
+bool Downward::end_consumer(Channel& channel, const Frame& frame, bool asked) {
+  bool wanted = true;
+  if (asked && !channel.cancels_awaited.empty()) {
+    wanted = channel.cancels_awaited.front();
+    channel.cancels_awaited.pop_front();
+  }
+  auto tag = decode_consume_ok(frame.payload);
+  if (!tag) return !wanted;
+  auto found = channel.consumers.find(tag.value());
+  if (found != channel.consumers.end()) {
+    Consumer& consumer = found->second;
+    if (asked && consumer.cancels_awaited != 0) consumer.cancels_awaited--;
+    if (!asked || consumer.is_ended) {
+      if (consumer.no_ack) channel.no_ack_consumers--;
+      channel.consumers.erase(found);
+    }
+  }
+  return core_.lanes->end_consumer(channel, tag.value(), wanted ? frame.raw : Bytes{}) || !wanted;
+}
+
 // True: the frame goes to the client behind the returns that are still being fetched. A transaction's returns
 // come before its commit-ok.
 bool Downward::waits_behind_returns(Channel& channel, const Frame& frame) {
@@ -114,6 +119,15 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
   if (close) {
     spdlog::info("session={} channel={} closed by broker code={} reason=\"{}\"", core_.session_id, channel.id,
                  close.value().reply_code, close.value().reply_text);
+  }
+  if (channel.untold) {
+    // The broker had a reason of its own, before it read that bellhop has one. Its close-ok is still to come.
+    put_empty_method(core_.broker->outbox().tail(), method::channel_close_ok, channel.id);
+    if (close)
+      channel.untold = {close.value().reply_code, std::string(close.value().reply_text),
+                        uint32_t{close.value().class_id} << 16 | close.value().method_id,
+                        channel.untold->answers_client};
+    return;
   }
   core_.undeliverable->give_up_held(channel);
   if (channel.state == Channel::State::open) channel.state = Channel::State::broker_closing;
@@ -130,7 +144,6 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
 void Downward::on_close_ok(Channel& channel, const Frame& frame) {
   if (channel.state == Channel::State::local_closing) {
     channel.broker_close_ok = true;
-    core_.end_local_close(channel);
     return;
   }
   core_.writer->relay_whole(frame.raw);

@@ -43,8 +43,14 @@ void Lanes::push_frames(Channel& channel, DeliveryKind kind, Bytes frames, const
 }
 
 void Lanes::pump(Channel& channel) {
+  if (channel.untold) pump_lane(channel, channel.returns);
   if (channel.state != Channel::State::open && channel.state != Channel::State::client_closing) return;
   if (pump_lane(channel, channel.returns)) pump_lane(channel, channel.deliveries);
+}
+
+bool Lanes::has_returns_to_hand(const Channel& channel) const {
+  return !channel.returns.empty() && !channel.returns.front()->permanent &&
+         channel.returns.front()->state != Delivery::State::waiting;
 }
 
 // False: the writer is taken.

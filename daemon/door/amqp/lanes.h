@@ -36,6 +36,8 @@ class Lanes {
   // consumer that is gone: what comes soon is awaited (true: `raw` is written behind it), what is held goes
   // back to its queue (false: `raw` is to be relayed).
   bool end_consumer(Channel& channel, const std::string& consumer_tag, Bytes raw);
+  // A returned message is on its way to the client, and nothing holds it up for long.
+  bool has_returns_to_hand(const Channel& channel) const;
   // Something of the lane may be held for long: no consumer's end waits for it.
   void release_notices(Channel& channel);
   // Drops what the channel's lanes hold. A content that is half out goes on.

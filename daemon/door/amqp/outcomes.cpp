@@ -1,6 +1,7 @@
 #include "daemon/door/amqp/outcomes.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/pipeline/stamp.h"
@@ -12,6 +13,8 @@ using namespace proto;
 
 namespace {
 
+constexpr std::string_view direct_reply_to = "amq.rabbitmq.reply-to";
+
 std::string_view claim_key_of(const ContentHeader& header) {
   TableCursor cursor(header.header_fields());
   while (auto field = cursor.next()) {
@@ -20,7 +23,38 @@ std::string_view claim_key_of(const ContentHeader& header) {
   return {};
 }
 
+// The broker takes BCC off a message before anybody sees it, the publisher too, and puts an address of its
+// own in the place of amq.rabbitmq.reply-to, which `returned` (when there is one) has. True: something of
+// that was to be done to the header payload `header`, and `shown` is the result.
+bool show_as_the_broker(Bytes header, const ContentHeader* returned, size_t frame_bytes_max, Buffer& shown) {
+  auto decoded = decode_content_header(header);
+  if (!decoded) return false;
+  bool has_bcc = false;
+  TableCursor cursor(decoded.value().header_fields());
+  while (auto field = cursor.next()) has_bcc |= field->name == "BCC";
+  const bool has_address = returned != nullptr && decoded.value().text(reply_to) == direct_reply_to;
+  if (!has_bcc && !has_address) return false;
+  if (has_address) decoded.value().property[reply_to] = returned->property[reply_to];
+  HeaderEdits edits;
+  if (has_bcc) edits.keep = [](const void*, std::string_view name) { return name != "BCC"; };
+  Buffer frame;
+  if (!put_content_header(frame, 0, decoded.value(), edits, frame_bytes_max)) return false;
+  shown.assign(frame.begin() + frame_head_bytes, frame.end() - 1);
+  return true;
+}
+
+size_t hash_of(Bytes header) {
+  return std::hash<std::string_view>{}(as_text(header));
+}
+
 }  // namespace
+
+void Outcomes::remember_header(Sent& sent, Bytes header_payload) const {
+  sent.sent_body_bytes = load_u64(header_payload.data() + 4);
+  Buffer shown;
+  const bool changed = show_as_the_broker(header_payload, nullptr, core_.frame_bytes_max, shown);
+  sent.sent_header_hash = hash_of(changed ? Bytes(shown) : header_payload);
+}
 
 void Outcomes::on_confirm(Channel& channel, const Frame& frame, bool nack) {
   auto decoded = decode_settle(frame.payload);
@@ -45,22 +79,35 @@ void Outcomes::on_confirm(Channel& channel, const Frame& frame, bool nack) {
   }
 }
 
-// A return carries no tag: it belongs to the earliest unsettled mandatory publish that looks like it.
+// A return carries no tag: it belongs to the earliest unsettled mandatory publish that looks like it. The
+// broker gives the content header back byte for byte, but for what it had to do something about (BCC, a
+// direct reply's address): then size and names have to be enough.
 std::unique_ptr<Sent> Outcomes::match_return(Channel& channel) {
   auto returned = decode_return(channel.out.method.payload());
   auto header = decode_content_header(channel.out.header.payload());
   if (!returned || !header) return nullptr;
   std::string_view key = claim_key_of(header.value());
   std::string_view id = header.value().text(message_id);
-  auto match = std::find_if(channel.sent.begin(), channel.sent.end(), [&](const Sent& sent) {
-    const auto& claim = sent.transaction.claim();
-    return sent.mandatory && !sent.returned && sent.sent_exchange == returned.value().exchange &&
-           sent.sent_routing_key == returned.value().routing_key && sent.message_id == id &&
-           (claim ? std::string_view(claim->key) : std::string_view{}) == key;
-  });
+  const size_t hash = hash_of(channel.out.header.payload());
+  auto match = channel.sent.end();
+  for (auto sent = channel.sent.begin(); sent != channel.sent.end(); ++sent) {
+    const auto& claim = sent->transaction.claim();
+    if (!sent->mandatory || sent->sent_exchange != returned.value().exchange ||
+        sent->sent_routing_key != returned.value().routing_key || sent->message_id != id ||
+        sent->sent_body_bytes != header.value().body_bytes ||
+        (claim ? std::string_view(claim->key) : std::string_view{}) != key)
+      continue;
+    if (match == channel.sent.end()) match = sent;
+    if (sent->sent_header_hash != hash) continue;
+    match = sent;
+    break;
+  }
   if (match == channel.sent.end()) return nullptr;
   auto found = std::make_unique<Sent>(std::move(*match));
   channel.sent.erase(match);
+  Buffer shown;
+  if (show_as_the_broker(found->header, &header.value(), core_.frame_bytes_max, shown))
+    found->header = std::move(shown);
   return found;
 }
 

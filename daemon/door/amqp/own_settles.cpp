@@ -5,6 +5,8 @@
 namespace bellhop {
 
 void OwnSettles::settle(Channel& channel, uint64_t tag, bool reject, bool requeue) {
+  // The broker's side is closed already, and has it back.
+  if (channel.state == Channel::State::local_closing) return;
   Buffer& out = core_.to_broker(channel);
   if (reject) {
     proto::put_reject(out, channel.id, tag, requeue);

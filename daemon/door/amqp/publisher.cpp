@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/releaser.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
@@ -45,6 +46,25 @@ bool Publisher::on_publish(Channel& channel, const proto::Frame& frame) {
   return true;
 }
 
+// In RabbitMQ's words.
+void Publisher::out_of_place(const Channel& channel) {
+  switch (channel.in.stage) {
+    case PublishAssembly::Stage::idle:
+      core_.close_connection(505, "UNEXPECTED_FRAME - expected method frame, got non method frame instead");
+      break;
+    case PublishAssembly::Stage::header:
+      core_.close_connection(505,
+                             "UNEXPECTED_FRAME - expected content header for class 60, got non content "
+                             "header frame instead",
+                             proto::method::basic_publish);
+      break;
+    default:
+      core_.close_connection(505,
+                             "UNEXPECTED_FRAME - expected content body, got non content body frame instead",
+                             proto::method::basic_publish);
+  }
+}
+
 const config::Plan* Publisher::plan_for(const proto::Publish& publish,
                                         const proto::ContentHeader& header) const {
   const config::RoutingTable& routing = *core_.shared.routing;
@@ -56,7 +76,7 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
   using proto::method::basic_publish;
   PublishAssembly& in = channel.in;
   if (in.stage != PublishAssembly::Stage::header) {
-    core_.close_connection(505, "UNEXPECTED_FRAME - expected method frame, got content header frame instead");
+    out_of_place(channel);
     return true;
   }
   if (frame.payload.size() < 14) {
@@ -73,9 +93,12 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
   }
   auto publish = proto::decode_publish(in.method.payload());
   auto header = proto::decode_content_header(frame.payload);
-  if (!publish || !header) {
-    core_.close_connection(502, "SYNTAX_ERROR - " + (publish ? header.error() : publish.error()),
-                           basic_publish);
+  if (!publish) {
+    core_.close_connection(501, "FRAME_ERROR - " + publish.error(), basic_publish);
+    return true;
+  }
+  if (!header) {
+    core_.close_connection(502, "SYNTAX_ERROR - " + header.error(), basic_publish);
     return true;
   }
   in.header.borrow(frame.raw);
@@ -115,8 +138,7 @@ bool Publisher::on_body(Channel& channel, const proto::Frame& frame) {
   PublishAssembly& in = channel.in;
   using Stage = PublishAssembly::Stage;
   if (in.stage == Stage::idle || in.stage == Stage::header) {
-    core_.close_connection(
-        505, "UNEXPECTED_FRAME - expected method or content header frame, got content body frame instead");
+    out_of_place(channel);
     return true;
   }
   if (frame.payload.size() > in.body_bytes - in.received_bytes) {
@@ -215,6 +237,9 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish,
     sent->sent_routing_key = stamped.routing_key;
     sent->message_id = stamped.message_id;
     sent->header.assign(in.header.payload().begin(), in.header.payload().end());
+    core_.outcomes->remember_header(
+        *sent, stamped.as_it_is ? in.header.payload()
+                                : Bytes(out).subspan(stamped.header_at, out.size() - 1 - stamped.header_at));
     sent->transaction.sent();
   }
   in.stage = PublishAssembly::Stage::relaying;
@@ -405,8 +430,6 @@ void Publisher::abandon(Channel& channel) {
   channel.in.job.reset();
   if (!half_sent) channel.in.stage = PublishAssembly::Stage::idle;
   channel.after_publish.clear();
-  // Publishes of a transaction whose commit was never sent are in no queue.
-  channel.sent.clear();
   std::erase(held_, channel.id);
 }
 

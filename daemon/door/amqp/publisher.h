@@ -26,6 +26,8 @@ class Publisher {
   bool on_publish(Channel& channel, const proto::Frame& frame);
   bool on_header(Channel& channel, const proto::Frame& frame);
   bool on_body(Channel& channel, const proto::Frame& frame);
+  // A frame that does not belong where the channel's publish is: ends the connection (505).
+  void out_of_place(const Channel& channel);
 
   // Copies what is still borrowed from the client link's buffer. At the end of a turn.
   void detach_held();

@@ -6,6 +6,7 @@
 
 #include "daemon/door/amqp/hops.h"
 #include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/parks.h"
 #include "daemon/door/amqp/publisher.h"
@@ -160,9 +161,8 @@ void Releaser::write_answers(Channel& channel, const std::vector<ConfirmWindow::
 }
 
 bool Releaser::is_idle() const {
-  return std::all_of(core_.channels().begin(), core_.channels().end(), [](const auto& channel) {
-    return channel == nullptr || (channel->queue.empty() && channel->reopened.empty());
-  });
+  return std::all_of(core_.channels().begin(), core_.channels().end(),
+                     [](const auto& channel) { return channel == nullptr || channel->queue.empty(); });
 }
 
 void Releaser::release_job(Channel& channel, PublishJob& job) {
@@ -191,6 +191,7 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
     refuse(channel, stamped.refused_code, stamped.refused_text);
     return;
   }
+  const size_t header_end = out.size() - 1;
   size_t begin = proto::begin_frame(out, proto::frame_body, channel.id);
   put(out, proto::claim_check_prefix);
   put(out, as_bytes(claim.key));
@@ -205,6 +206,8 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
     sent->sent_exchange = stamped.exchange;
     sent->sent_routing_key = stamped.routing_key;
     sent->message_id = stamped.message_id;
+    core_.outcomes->remember_header(*sent,
+                                    Bytes(out).subspan(stamped.header_at, header_end - stamped.header_at));
     sent->header = std::move(job.header);
     sent->transaction = std::move(job.transaction);
   }
@@ -233,6 +236,13 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
         return;
       }
       consume(channel, frame);
+      break;
+    case method::basic_cancel:
+      cancel(channel, frame);
+      return;
+    case method::queue_delete:
+      if (auto queue = decode_queue_delete(frame.payload))
+        core_.exclusive_queues.erase(queue.value().empty() ? channel.last_queue : queue.value());
       break;
     case method::basic_recover:
     case method::basic_recover_async:
@@ -323,6 +333,23 @@ bool Releaser::settle(Channel& channel, const proto::Frame& frame, uint32_t numb
   return false;
 }
 
+// The consumer is known until the broker has answered: deliveries of it may be on their way. A client that
+// wants no answer is not handed it.
+void Releaser::cancel(Channel& channel, const proto::Frame& frame) {
+  auto tag = proto::decode_consume_ok(frame.payload);
+  Buffer& out = core_.to_broker(channel);
+  const size_t at = out.size();
+  put(out, frame.raw);
+  if (!tag) return;  // the broker says what is wrong with it
+  uint8_t& bits = out[at + frame.raw.size() - 2];
+  channel.cancels_awaited.push_back((bits & 1) == 0);
+  bits = static_cast<uint8_t>(bits & ~1U);
+  auto found = channel.consumers.find(tag.value());
+  if (found == channel.consumers.end()) return;
+  found->second.cancels_awaited++;
+  found->second.is_ended = true;
+}
+
 void Releaser::consume(Channel& channel, const proto::Frame& frame) {
   auto consume = proto::decode_consume(frame.payload);
   if (!consume) return;
@@ -330,7 +357,12 @@ void Releaser::consume(Channel& channel, const proto::Frame& frame) {
   Consumer consumer{asked.queue.empty() ? channel.last_queue : std::move(asked.queue), asked.no_ack};
   if (consumer.no_ack) channel.no_ack_consumers++;
   // A delivery may come before consume-ok is looked at, so a named consumer is known from now on.
-  if (!asked.consumer_tag.empty()) channel.consumers.insert_or_assign(asked.consumer_tag, consumer);
+  if (!asked.consumer_tag.empty()) {
+    Consumer& known = channel.consumers[asked.consumer_tag];
+    if (known.no_ack) channel.no_ack_consumers--;
+    consumer.cancels_awaited = known.cancels_awaited;
+    known = consumer;
+  }
   if (!asked.nowait) channel.consumes_awaited.push_back(std::move(consumer));
 }
 

@@ -34,6 +34,7 @@ class Releaser {
   void end_transaction(Channel& channel, bool committed);
   bool settle(Channel& channel, const proto::Frame& frame, uint32_t number);
   bool answer_virtual_exchange(Channel& channel, const proto::Frame& frame, uint32_t number);
+  void cancel(Channel& channel, const proto::Frame& frame);
   void consume(Channel& channel, const proto::Frame& frame);
   bool get(Channel& channel, const proto::Frame& frame);
   void declare(Channel& channel, const proto::Frame& frame);

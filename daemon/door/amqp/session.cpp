@@ -138,8 +138,10 @@ void Session::turn() {
     for (bool progress = stage_ >= Stage::handshake && !finished_; progress && !finished_;) {
       progress = run_client();
       progress |= run_broker();
-      if (!core_->replays.empty()) replay();
-      if (stage_ == Stage::running) core_->lanes->resume();
+      if (stage_ == Stage::running) {
+        core_->lanes->resume();
+        if (core_->has_untold_closes()) core_->tell_closes();
+      }
     }
     if (finished_) return;
     if (core_->client_gone) core_->client->outbox().clear();
@@ -216,28 +218,6 @@ bool Session::run_broker() {
   }
   skip_broker_turn();
   return progress;
-}
-
-void Session::replay() {
-  while (!core_->replays.empty() && !core_->ending) {
-    Buffer frames = std::move(core_->replays.front());
-    core_->replays.erase(core_->replays.begin());
-    size_t done = 0;
-    bool waits = false;
-    while (!core_->ending && !waits) {
-      SplitResult split = split_frame(Bytes(frames).subspan(done), core_->frame_bytes_max);
-      if (split.status != Split::frame) break;
-      waits = !on_client_frame(split.frame);
-      if (!waits) done += split.frame.raw.size();
-    }
-    core_->broker->outbox().own();
-    core_->publisher->detach_held();
-    if (!waits) continue;
-    // A transfer has to end first. Until then nothing later of the client is looked at.
-    frames.erase(frames.begin(), frames.begin() + static_cast<ptrdiff_t>(done));
-    core_->replays.insert(core_->replays.begin(), std::move(frames));
-    return;
-  }
 }
 
 }  // namespace bellhop

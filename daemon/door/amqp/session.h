@@ -11,6 +11,7 @@
 
 #include <uv.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,6 +44,8 @@ class Session : public LinkOwner {
   void stop(std::string why);
 
   bool is_tcp() const { return tcp_ != nullptr; }
+  // Any thread. The client was told its connection's end, and may be back already.
+  bool is_leaving() const { return leaving_.load(std::memory_order_relaxed); }
 
  private:
   enum class Stage { greeting, connecting, handshake, running, ending };
@@ -64,7 +67,6 @@ class Session : public LinkOwner {
   void turn();
   bool run_client();
   bool run_broker();
-  void replay();
 
   // session_opening.cpp
   void greet();
@@ -133,6 +135,7 @@ class Session : public LinkOwner {
   bool close_relayed_ = false;
   bool yield_posted_ = false;
   bool finished_ = false;
+  std::atomic<bool> leaving_{false};
   std::string end_reason_;
   // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone
   // client's publishes.

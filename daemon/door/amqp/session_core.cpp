@@ -3,6 +3,8 @@
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
 
+#include <utility>
+
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/body_stream.h"
 #include "daemon/door/amqp/deliverer.h"
@@ -68,6 +70,8 @@ Channel& SessionCore::open_channel(uint16_t id) {
 
 void SessionCore::abandon(Channel& channel) {
   publisher->abandon(channel);
+  // Publishes of a transaction whose commit was never sent are in no queue.
+  channel.sent.clear();
   lanes->abandon(channel);
   deliverer->abandon(channel);
   channel.tags.clear();
@@ -101,23 +105,33 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
   spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
   undeliverable->give_up_held(channel);
   channel.state = Channel::State::local_closing;
-  const bool crossed = channel.close_waits();
-  abandon(channel);
-  proto::Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
-  proto::put_close(writer->own(), proto::method::channel_close, channel.id, close);
-  if (crossed) proto::put_empty_method(writer->own(), proto::method::channel_close_ok, channel.id);
+  channel.untold = {code, text, method, channel.close_waits()};
+  untold_closes_.push_back(channel.id);
+  publisher->abandon(channel);
   proto::Close up{200, "closed", 0, 0};
   proto::put_close(broker->outbox().tail(), proto::method::channel_close, channel.id, up);
 }
 
-void SessionCore::end_relayed_close(Channel& channel) {
-  if (!channel.client_owes_close_ok && !channel.broker_owes_close_ok) forget_channel(channel.id);
+void SessionCore::tell_closes() {
+  std::erase_if(untold_closes_, [this](uint16_t id) {
+    Channel* found = channel(id);
+    if (found == nullptr || !found->untold) return true;
+    // A return comes before the close that it may be the reason of.
+    if (!found->broker_close_ok || lanes->has_returns_to_hand(*found)) return false;
+    undeliverable->give_up_held(*found);
+    abandon(*found);
+    const auto untold = *std::exchange(found->untold, std::nullopt);
+    proto::put_close(writer->own(), proto::method::channel_close, id,
+                     {untold.code, untold.text, static_cast<uint16_t>(untold.method >> 16),
+                      static_cast<uint16_t>(untold.method)});
+    found->closes_crossed = untold.answers_client;
+    if (found->closes_crossed) proto::put_empty_method(writer->own(), proto::method::channel_close_ok, id);
+    return true;
+  });
 }
 
-void SessionCore::end_local_close(Channel& channel) {
-  if (!channel.client_close_ok || !channel.broker_close_ok) return;
-  if (!channel.reopened.empty()) replays.push_back(std::move(channel.reopened));
-  forget_channel(channel.id);
+void SessionCore::end_relayed_close(Channel& channel) {
+  if (!channel.client_owes_close_ok && !channel.broker_owes_close_ok) forget_channel(channel.id);
 }
 
 void SessionCore::close_connection(uint16_t code, const std::string& text, uint32_t method) {

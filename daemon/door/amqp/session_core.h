@@ -121,15 +121,16 @@ class SessionCore {
   void log_problem(const std::string& what) const;
 
   // --- ends ---
-  // Closes a channel by bellhop's own decision, on both legs (design: failure table, local channel.close).
+  // Closes a channel by bellhop's own decision, on both legs (design: failure table, local channel.close):
+  // the broker is told at once, the client when the broker's answers to what the channel said before have
+  // passed.
   void close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
+  // Tells the client those of such closes that it may know by now.
+  void tell_closes();
+  bool has_untold_closes() const { return !untold_closes_.empty(); }
   // A close-ok of a client_closing or broker_closing channel was relayed. When none is owed any more, the id
   // is free.
   void end_relayed_close(Channel& channel);
-  // A close-ok of a local_closing channel came. With both, the id is free, and what came for its next life is
-  // in `replays`.
-  void end_local_close(Channel& channel);
-  std::vector<Buffer> replays;  // whole client frames, for the session's next turn
   // Closes the connection by bellhop's own decision. Frames already relayed stay relayed.
   void close_connection(uint16_t code, const std::string& text, uint32_t method = 0);
 
@@ -161,6 +162,7 @@ class SessionCore {
  private:
   std::vector<std::unique_ptr<Channel>> channels_;
   size_t open_channels_ = 0;
+  std::vector<uint16_t> untold_closes_;  // channels that close, and whose client does not know yet
   uint64_t generations_ = 0;
   uint64_t held_bytes_ = 0;             // all of it
   uint64_t held_for_client_bytes_ = 0;  // of held_bytes_

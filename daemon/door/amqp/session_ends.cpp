@@ -111,6 +111,7 @@ void Session::broker_ended(const std::string& reason) {
 void Session::wait_for_client_end() {
   if (client_leg_ == Leg::closed) return;
   client_leg_ = Leg::half;
+  leaving_.store(true, std::memory_order_relaxed);  // before the client can read it
   core_->client->shut_down_writes();
   set_deadline(client_deadline_ms_, peer_end_wait_ms);
 }
@@ -150,7 +151,8 @@ void Session::close_broker_leg() {
 }
 
 bool Session::is_settled() const {
-  return core_->releaser->is_idle() && core_->replays.empty() && !core_->undeliverable->is_parking() &&
+  return core_->releaser->is_idle() && (core_->client_gone || !core_->has_untold_closes()) &&
+         !core_->undeliverable->is_parking() &&
          (core_->private_channel == nullptr || core_->private_channel->is_idle());
 }
 
@@ -173,9 +175,6 @@ bool Session::has_more_of_client() {
 
 // Nothing more comes from the client. What it sent whole goes on; what is half sent never will be whole.
 void Session::end_of_client_frames() {
-  auto waits = [](const auto& channel) { return channel != nullptr && !channel->reopened.empty(); };
-  if (!core_->replays.empty() || std::any_of(core_->channels().begin(), core_->channels().end(), waits))
-    return;
   if (std::exchange(last_frames_done_, true)) return;
   for (const auto& channel : core_->channels()) {
     if (channel == nullptr) continue;

@@ -60,10 +60,8 @@ void Session::on_client_connection_frame(const Frame& frame) {
     }
     return;
   }
-  close_by_bellhop(503,
-                   "COMMAND_INVALID - method " + std::to_string(number >> 16) + "." +
-                       std::to_string(number & 0xFFFF) + " does not belong on channel 0",
-                   number);
+  // RabbitMQ's own answer to what does not belong on channel 0 once the connection is open.
+  close_by_bellhop(504, "CHANNEL_ERROR - unexpected method in connection state running", number);
 }
 
 bool Session::on_broker_frame(const Frame& frame) {

@@ -14,6 +14,10 @@ bool Upward::on_frame(const Frame& frame) {
   if (channel != nullptr) return on_channel_frame(*channel, frame);
   uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
   if (number == method::channel_close_ok) return true;
+  if (frame.type != frame_method) {
+    core_.close_connection(505, "UNEXPECTED_FRAME - expected method frame, got non method frame instead");
+    return true;
+  }
   if (number != method::channel_open) {
     core_.close_connection(504, "CHANNEL_ERROR - expected 'channel.open'", number);
     return true;
@@ -45,6 +49,9 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
       if (number == method::channel_close && !channel.broker_owes_close_ok) {
         core_.broker->outbox().borrow(frame.raw);
         channel.broker_owes_close_ok = true;
+      } else if (number == method::channel_open && channel.state == State::client_closing) {
+        // Before its close-ok: the broker's answer, which the client must not wait for in vain.
+        core_.close_connection(504, "CHANNEL_ERROR - second 'channel.open' seen", number);
       } else if (number == method::channel_close_ok && channel.client_owes_close_ok) {
         core_.broker->outbox().borrow(frame.raw);
         channel.client_owes_close_ok = false;
@@ -52,15 +59,18 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
       }
       return true;
     case State::local_closing:
-      if (channel.client_close_ok) {
-        // The next life of the id: it begins when the broker has closed the last one too.
-        put(channel.reopened, frame.raw);
-        core_.take(&channel, frame.raw.size());
+      // What follows the client's last word is not looked at, as the broker does when it closes a channel.
+      if (channel.untold) {
+        if (number == method::channel_close) channel.untold->answers_client = true;
       } else if (number == method::channel_close) {
+        channel.closes_crossed = true;
         put_empty_method(core_.writer->own(), method::channel_close_ok, channel.id);
       } else if (number == method::channel_close_ok) {
-        channel.client_close_ok = true;
-        core_.end_local_close(channel);
+        core_.forget_channel(channel.id);
+      } else if (number == method::channel_open && channel.closes_crossed) {
+        // Closes that crossed: the answer to its own was enough for it.
+        core_.forget_channel(channel.id);
+        return on_frame(frame);
       }
       return true;
   }
@@ -73,11 +83,7 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
       break;
   }
   if (channel.in.stage != PublishAssembly::Stage::idle) {
-    const char* wanted = channel.in.stage == PublishAssembly::Stage::header ? "header" : "body";
-    core_.close_connection(505,
-                           std::string("UNEXPECTED_FRAME - expected content ") + wanted +
-                               " for class 60, got non content " + wanted + " frame instead",
-                           method::basic_publish);
+    core_.publisher->out_of_place(channel);
     return true;
   }
   if (number == method::basic_publish) return core_.publisher->on_publish(channel, frame);

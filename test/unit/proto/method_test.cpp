@@ -218,6 +218,12 @@ TEST_CASE("the consumer tag of consume-ok, cancel and cancel-ok", "[method]") {
   }
 }
 
+TEST_CASE("the queue of queue.delete", "[method]") {
+  const Buffer payload = from_hex("00320028 0000 01 'q' 07");
+  takes_only_the_whole(payload, decode_queue_delete);
+  CHECK(decode_queue_delete(payload).value() == "q");
+}
+
 TEST_CASE("basic.get is read and written", "[method]") {
   const Buffer payload = from_hex("003C0046 0000 01 'q' 01");
   takes_only_the_whole(payload, decode_get);
