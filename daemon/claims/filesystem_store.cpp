@@ -72,8 +72,7 @@ void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::strin
   });
 }
 
-Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
-                                                               const config::FilesystemStore& config) {
+Result<StorePlace> FilesystemStore::place_of(const std::string& name, const config::FilesystemStore& config) {
   StorePlace place{.name = name,
                    .path = config.path,
                    .mode = config.mode,
@@ -86,7 +85,14 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string
     if (!group) return Error{fmt::format("store '{}': {}", name, group.error())};
     place.group = group.value();
   }
-  auto store = open(std::move(place));
+  return place;
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
+                                                               const config::FilesystemStore& config) {
+  auto place = place_of(name, config);
+  if (!place) return Error{place.error()};
+  auto store = open(std::move(place.value()));
   if (store && config.retention_ms) {
     store.value()->retention_ = std::make_unique<Retention>(
         store.value()->core_->place, std::chrono::seconds(*config.retention_ms / 1000));

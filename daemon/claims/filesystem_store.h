@@ -18,6 +18,8 @@ class FilesystemStore : public ClaimStore {
   // path that is no directory, or an unknown group, is an error.
   static Result<std::unique_ptr<FilesystemStore>> open(const std::string& name,
                                                        const config::FilesystemStore& config);
+  // What a store's configuration says, with the group looked up: an unknown one is an error.
+  static Result<StorePlace> place_of(const std::string& name, const config::FilesystemStore& config);
   // As open, for a place that is known already.
   static Result<std::unique_ptr<FilesystemStore>> open(StorePlace place);
   // Does what is queued, then ends its threads. Uploads and objects may outlive it.

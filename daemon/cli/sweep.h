@@ -1,15 +1,15 @@
 // `bellhop sweep STORE`: removes what a store holds and nobody needs any more.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 
 namespace bellhop {
 
 struct SweepOptions {
-  std::string older_than = "24h";  // as configuration files write times
-  bool dry_run = false;            // only says what it would do
+  std::optional<std::string> older_than;  // as configuration files write times
+  bool dry_run = false;                   // only says what it would do
 };
 
 // Returns the exit code: 0, 1 when the store could not be swept, 2 for a wrong configuration, a store that it

@@ -3,6 +3,7 @@
 import os
 import time
 
+from support.bellhop import run_cli
 from support.checks import Consumer, Side, check, put_object
 from support.rabbitmq import wait_until
 
@@ -51,3 +52,36 @@ def test_a_pipeline_that_outlives_its_payloads_is_a_warning_at_the_start(bellhop
     pipeline = name("pipe").replace("_", "-")
     daemon = with_retention(bellhop, folder, "30d", pipelines={pipeline: {"steps": ["a"], "declare": True}})
     daemon.wait_log(f"the queues of pipeline '{pipeline}' hold messages without a time limit, and store 'claims' removes their payloads after 30d")
+
+
+def test_sweep_does_now_what_retention_does_every_hour(tmp_path):
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    (folder / ".bellhop-store").touch()
+    old, young = aged(folder, b"old", 2 * HOUR), aged(folder, b"young", HOUR // 2)
+    config = tmp_path / "sweep.yaml"
+    config.write_text(f"broker: {{ url: amqp://localhost }}\nstores: {{ claims: {{ type: filesystem, path: {folder}, retention: 1h }} }}\n")
+    dry = run_cli("sweep", "claims", "--config", config, "--dry-run")
+    assert (dry.returncode, dry.stdout) == (
+        0, f"store 'claims', {folder}: 1 objects older than 1h (3 bytes) would be removed, 0 unfinished files would be removed, 1 objects left\n")
+    assert (folder / old).exists()
+    done = run_cli("sweep", "claims", "--config", config)
+    assert (done.returncode, done.stdout) == (
+        0, f"store 'claims', {folder}: 1 objects older than 1h (3 bytes) removed, 0 unfinished files removed, 1 objects left\n")
+    assert not (folder / old).exists() and (folder / young).exists()
+    assert run_cli("sweep", "claims", "--config", config, "--older-than", "20m").stdout.startswith(f"store 'claims', {folder}: 1 objects older than 20m")
+    (folder / ".bellhop-store").unlink()
+    gone = run_cli("sweep", "claims", "--config", config)
+    assert gone.returncode == 1 and "marker gone" in gone.stderr
+
+
+def test_sweep_without_an_age_removes_no_object(tmp_path):
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    (folder / ".bellhop-store").touch()
+    key = aged(folder, b"old", 1000 * HOUR)
+    config = tmp_path / "sweep.yaml"
+    config.write_text(f"broker: {{ url: amqp://localhost }}\nstores: {{ claims: {{ type: filesystem, path: {folder} }} }}\n")
+    done = run_cli("sweep", "claims", "--config", config)
+    assert done.returncode == 0 and "no retention and no --older-than" in done.stdout
+    assert (folder / key).exists()

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   if (options.mode == "latency") latency(options);
   if (options.mode == "huge") huge(options);
   if (options.mode == "crowd") crowd(options);
+  if (options.mode == "churn") churn(options);
   if (options.mode == "peek") peek(options);
   if (options.mode == "hold") hold(options);
   return 0;

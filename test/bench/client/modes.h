@@ -19,6 +19,8 @@ void huge(const Options& options);
 // Opens `sessions` x `channels`, and on each channel publishes `count` messages to a queue of its own and
 // consumes them.
 void crowd(const Options& options);
+// Connects, opens a channel, publishes one message, awaits its confirm and closes, `count` times.
+void churn(const Options& options);
 // Takes one message off the queue and prints its properties as --properties takes them.
 void peek(const Options& options);
 // Opens a session and keeps it until stdin ends; prints a line when it is open.

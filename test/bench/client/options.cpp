@@ -25,7 +25,7 @@ Options parse_options(int argc, char** argv) {
   CLI::App app("Measures an AMQP 0-9-1 endpoint over raw sockets and prints one JSON object");
   app.add_option("mode", options.mode)
       ->required()
-      ->check(CLI::IsMember({"publish", "consume", "latency", "huge", "crowd", "peek", "hold"}));
+      ->check(CLI::IsMember({"publish", "consume", "latency", "huge", "crowd", "churn", "peek", "hold"}));
   app.add_option("--endpoint", options.endpoints,
                  "tcp:HOST:PORT or unix:PATH; latency takes several, and echo-tcp, echo-unix")
       ->required();

@@ -189,22 +189,27 @@ def p5(bench):
     store, bellhop = bellhop_with_store(bench)
     with open(os.path.join(bench.broker.folder, "pid")) as file:
         broker_pid = int(file.read())
+
+    def on_disk_mib():
+        return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(bench.broker.folder)
+                   for name in names if os.path.exists(os.path.join(folder, name))) / MIB
+
     big = {"count": 30, "size": 10 * MIB}
 
     def both_ways(endpoint):
         def measure():
             queue = fresh_queue()
-            grown = Resident(broker_pid)
+            grown, disk_mib = Resident(broker_pid), on_disk_mib()
             published = bench.client.publish(endpoint, queue=queue, window=10, keep_queue=True, **big)["messages_per_s"]
-            grown_mib = grown.stop_mib()
+            grown_mib, disk_mib = grown.stop_mib(), on_disk_mib() - disk_mib
             consumed = bench.client.run("consume", endpoint, queue=queue, prefetch=10, **big)["messages_per_s"]
             empty(store)
-            return published, consumed, grown_mib
+            return published, consumed, grown_mib, disk_mib
 
         return measure
 
     # Before the first direct body: the broker's clearing up after those would count as bellhop's.
-    ours_mib = both_ways(bellhop.unix)()[2]
+    _, _, ours_mib, ours_disk_mib = both_ways(bellhop.unix)()
     results = bench.interleaved({"direct": both_ways(bench.broker.endpoint), "bellhop": both_ways(bellhop.unix)})
     for at, what, least in ((0, "publish", 3.0), (1, "consume", 1.0)):
         ours, theirs = ([each[at] for each in results[name]] for name in ("bellhop", "direct"))
@@ -212,6 +217,8 @@ def p5(bench):
     theirs_mib = max(each[2] for each in results["direct"])
     line("P5", "unix, window 10, classic", "the broker's memory grew, bellhop against direct",
          f"{ours_mib:.0f} MiB against {theirs_mib:.0f} MiB", verdict(ours_mib <= 10, "<= 10 MiB"))
+    line("P5", "unix, window 10, classic", "the broker's disk grew, bellhop against direct",
+         f"{ours_disk_mib:.1f} MiB against {max(each[3] for each in results['direct']):.0f} MiB")
     bellhop.stop()
     shutil.rmtree(store)
 
@@ -263,6 +270,26 @@ def p9(bench):
                at_most=0.125)
     bellhop.stop()
     slow.stop()
+
+
+def churn(bench):
+    """Connect, open a channel, publish one confirmed message, close, one after the other: how many a second, and the CPU time of the proxy."""
+    def measure(endpoint, pid=0):
+        return lambda: bench.client.run("churn", endpoint, queue=fresh_queue(), count=300, delivery_mode=1, cpu_of=pid)
+
+    measures = {"direct": measure(bench.broker.endpoint), "haproxy": measure(bench.haproxy.unix, bench.haproxy.pid)}
+    if bench.bellhop_binary:
+        bellhop = bench.bellhop("forward")
+        measures["bellhop"] = measure(bellhop.unix, bellhop.pid)
+    results = bench.interleaved(measures)
+    rates = {name: [each["connections_per_s"] for each in values] for name, values in results.items()}
+    for name, title in (("haproxy", "HAProxy"), ("bellhop", "bellhop forwarding")):
+        if name not in rates:
+            continue
+        ratio_line("churn", "unix, one at a time, classic", f"{title} / direct", rates[name], rates["direct"], "/s")
+        cpu = [each["cpu_us_per_connection"] for each in results[name]]
+        line("churn", "unix, one at a time, classic", f"{title}, CPU a connection",
+             f"{median(cpu):.0f} us ({min(cpu):.0f} to {max(cpu):.0f})")
 
 
 def bellhop_with_store(bench):
@@ -346,5 +373,5 @@ def idle_mib(bench, proxy):
     return resident
 
 
-LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9}
+LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9, "churn": churn}
 DEFAULT = ("P1", "P2", "P3", "P4", "P7")
