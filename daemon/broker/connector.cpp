@@ -83,10 +83,12 @@ void Connector::arm(uint64_t after_ms) {
 void Connector::on_timer(uv_timer_t* raw) {
   Connector* const self = static_cast<Timer*>(raw->data)->owner;
   if (self->attempt_ != nullptr) {
-    self->failed((self->attempt_->is_connected
-                      ? "the TLS handshake with " + self->attempt_address() + " did not end"
-                      : "no answer from " + self->attempt_address()) +
-                 " in time");
+    // An attempt that had not its share of the time says less than an earlier one did.
+    if (self->left_ms() > 0 || self->last_failure_[self->url_index_].empty())
+      self->failed((self->attempt_->is_connected
+                        ? "the TLS handshake with " + self->attempt_address() + " did not end"
+                        : "no answer from " + self->attempt_address()) +
+                   " in time");
     ::close(self->end_attempt());
   } else if (self->lookup_ != nullptr) {
     self->forget_lookup();

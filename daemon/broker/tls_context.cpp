@@ -42,23 +42,25 @@ void add_cas(X509_STORE* store, const std::string& pem) {
     X509_STORE_add_cert(store, certificate.get());
 }
 
-// The system's CAs, all of them now: OpenSSL's own way would read a directory's files in the middle of a
-// handshake.
+// The system's CAs, or those that SSL_CERT_FILE and SSL_CERT_DIR name, all of them now: OpenSSL's own way
+// would read a directory's files in the middle of a handshake.
 bool add_system_cas(X509_STORE* store) {
   const auto add_file = [store](const std::string& path) {
     return ::access(path.c_str(), R_OK) == 0 && X509_STORE_load_file(store, path.c_str()) == 1;
   };
-  if (const char* const file = std::getenv(X509_get_default_cert_file_env())) return add_file(file);
+  bool any = false;
+  const char* const own_file = std::getenv(X509_get_default_cert_file_env());
   const char* const own_directory = std::getenv(X509_get_default_cert_dir_env());
-  if (own_directory == nullptr) {
+  if (own_file != nullptr) any = add_file(own_file);
+  if (own_file == nullptr && own_directory == nullptr) {
     for (const char* const file : {X509_get_default_cert_file(), "/etc/ssl/certs/ca-certificates.crt",
                                    "/etc/pki/tls/certs/ca-bundle.crt"}) {
       if (add_file(file)) return true;
     }
   }
+  if (own_file != nullptr && own_directory == nullptr) return any;
   const std::string path = own_directory != nullptr ? own_directory : X509_get_default_cert_dir();
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
-  bool any = false;
   while (const dirent* const entry = directory != nullptr ? ::readdir(directory.get()) : nullptr) {
     if (entry->d_name[0] != '.') any |= add_file(path + "/" + entry->d_name);
   }

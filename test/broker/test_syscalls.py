@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from support import amqp
+from support.certificates import shared_authority
 from support.rabbitmq import wait_until
 
 BATCHES, BATCH = 20, 100
@@ -57,8 +58,16 @@ def moved(calls, names):
     return out
 
 
-def test_a_batch_of_publishes_costs_one_read_and_one_write_and_nothing_else(bellhop, name, tmp_path):
-    daemon = bellhop()
+def over(transport, rabbit):
+    """The section `broker` for a node with TLS."""
+    if transport == "TLS":
+        return {"url": f"amqps://{rabbit.tls_address}", "tls": {"ca": shared_authority().ca}}
+    return {"url": f"amqp://{rabbit.address}"}
+
+
+@pytest.mark.parametrize("transport", ["TCP", "TLS"])
+def test_a_batch_of_publishes_costs_one_read_and_one_write_and_nothing_else(bellhop, tls_rabbit, name, tmp_path, transport):
+    daemon = bellhop({"broker": over(transport, tls_rabbit)})
     before = set(os.listdir(f"/proc/{daemon.pid}/task"))
     client = amqp.connect(daemon.socket)
     channel = client.channel()
@@ -89,3 +98,18 @@ def test_a_batch_of_publishes_costs_one_read_and_one_write_and_nothing_else(bell
     # Likewise downwards: the broker's confirms go on as they come.
     assert len(writes[client_leg]) <= 1.3 * len(reads[broker_leg]), summary
     assert len(calls.get("epoll_ctl", [])) <= 2, summary
+
+
+def test_a_tls_handshake_touches_no_file_and_never_waits_but_in_the_loop(bellhop, tls_rabbit, name, tmp_path):
+    daemon = bellhop({"broker": {"url": f"amqps://{tls_rabbit.tls_address}", "tls": {"ca": shared_authority().ca}}})
+    before = set(os.listdir(f"/proc/{daemon.pid}/task"))
+    client = amqp.Client(daemon.socket)
+    strace = Strace(session_thread(daemon, before), tmp_path)
+    try:
+        client.handshake()
+        client.channel().declare(name(), exclusive=True)
+    finally:
+        calls = strace.stop()
+    assert "connect" in calls and "sendto" in calls
+    assert not {"open", "openat", "stat", "newfstatat", "poll", "ppoll", "select", "nanosleep", "clock_nanosleep"} & set(calls), set(calls)
+    client.close()

@@ -23,7 +23,7 @@ def authority(tmp_path_factory):
 
 def refusal(broker, secrets=()):
     """What the log says when no session reaches a broker. `broker` is the section but for its timeout."""
-    with Bellhop({"broker": {"connect_timeout": "700ms", **broker}, "log": {"level": "trace"}}) as daemon:
+    with Bellhop({"broker": {"connect_timeout": "1200ms", **broker}, "log": {"level": "trace"}}) as daemon:
         with pytest.raises(amqp.AmqpError):
             amqp.connect(daemon.socket, password=SECRET)
         line = daemon.wait_log(r"no broker could be reached:.*|ended the connection during the handshake: .*").group(0)
@@ -146,6 +146,6 @@ def test_check_tells_what_a_file_lacks_and_what_is_good(authority, tmp_path):
 
 def test_a_daemon_whose_system_knows_no_authority_does_not_start(tmp_path):
     (tmp_path / "bellhop.yaml").write_text(f"listen: [{{ unix: '{tmp_path}/s' }}]\nbroker: {{ url: amqps://rabbit.test }}\n")
-    done = run_cli("run", "--config", tmp_path / "bellhop.yaml", env={"SSL_CERT_FILE": "/nowhere/ca.pem"})
+    done = run_cli("run", "--config", tmp_path / "bellhop.yaml", env={"SSL_CERT_FILE": "/nowhere/ca.pem", "SSL_CERT_DIR": "/nowhere"})
     assert done.returncode == 1
     assert "cannot start: the system has no readable store of CAs" in done.stderr

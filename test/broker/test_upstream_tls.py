@@ -81,6 +81,13 @@ def test_a_host_name_is_resolved_and_verified(bellhop, rabbit, authority):
         assert front.names == ["localhost"]
 
 
+def test_without_a_ca_the_systems_store_is_trusted(bellhop, rabbit, authority, tmp_path):
+    with TlsFront(rabbit.address, authority.issue("broker")) as front:
+        for env in ({"SSL_CERT_FILE": authority.ca}, {"SSL_CERT_DIR": os.path.dirname(authority.ca)}):
+            daemon = bellhop({"broker": {"url": front.url, "tls": {"verify": True}}}, env=env)
+            amqp.connect(daemon.socket).close()
+
+
 def test_a_hundred_mebibytes_pass_without_being_held(bellhop, tls_rabbit, name):
     daemon = bellhop(to(tls_rabbit.tls_address))
     amqp.connect(daemon.socket).close()

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "daemon/broker/tls_context.h"
 #include "test/support/catch.h"
 #include "test/support/sockets.h"
 
@@ -77,12 +78,21 @@ TEST_CASE("stop is quick wherever the thread waits", "[control]") {
   std::unique_ptr<Control> control;
   int accepted = -1;
   test::TcpPort refusing(false), mute(true);
+  config::Tls tls;
+  tls.verify = false;
+  const auto context = TlsContext::open(tls);
   SECTION("between tries") {
     control = std::make_unique<Control>(config_for(refusing.number), nullptr);
     REQUIRE_FALSE(control->wait_until_done(50));
   }
   SECTION("for a broker that does not speak") {
     control = std::make_unique<Control>(config_for(mute.number), nullptr);
+    accepted = wait_for_connection(mute);
+  }
+  SECTION("for the other side of a TLS handshake") {
+    const auto config = config_for(mute.number);
+    config->broker.urls[0].transport = config::Transport::tls;
+    control = std::make_unique<Control>(config, context.value().get());
     accepted = wait_for_connection(mute);
   }
   SECTION("for a connection") {
