@@ -72,7 +72,7 @@ std::string describe(const S3Answer& answer, const std::string& bucket, const st
   std::string why;
   const std::string code = s3_code(answer);
   if (answer.stalled) {
-    why = "nothing moved for the store's timeout";
+    why = "nothing, or next to nothing, moved for the store's timeout";
   } else if (answer.status >= 300) {
     why = fmt::format("{}{}{}", answer.status, code.empty() ? "" : " ", code);
     if (const auto message = proto::xml_text(answer.body, "Message"); message && !message->empty())

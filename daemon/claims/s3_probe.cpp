@@ -37,12 +37,18 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
   void done(const std::string& method, const S3Answer& answer) {
     const auto core = core_.lock();
     if (!core) return;
-    if (!answer.ok()) return failed(*core, core->problem(answer, method));
+    if (!answer.ok()) {
+      // libcurl's words have times in them: they are no cause.
+      return failed(*core,
+                    fmt::format("{} {} {}", static_cast<int>(answer.code), answer.status, s3_code(answer)),
+                    core->problem(answer, method));
+    }
     if (method == "PUT") return step("GET");
     if (method == "GET") {
       if (answer.body != probe_text)
-        return failed(*core, fmt::format("bucket '{}' at {}: GET: another object than was written",
-                                         core->address.bucket(), core->address.endpoint()));
+        return failed(*core, "another object",
+                      fmt::format("bucket '{}' at {}: GET: another object than was written",
+                                  core->address.bucket(), core->address.endpoint()));
       return step("DELETE");
     }
     if (failures_ == 0)
@@ -52,12 +58,12 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
       spdlog::info("store '{}' is available again", core->name);
   }
 
-  // Told once for each reason, not once for each attempt.
-  void failed(S3Core& core, const std::string& why) {
+  // Told once for each cause, not once for each attempt.
+  void failed(S3Core& core, const std::string& cause, const std::string& why) {
     failures_++;
-    if (why != told_)
+    if (cause != told_)
       spdlog::warn("store '{}' is not available: {}; transfers wait or fail until it is", core.name, why);
-    told_ = why;
+    told_ = cause;
     core.client->after(probe_backoff.wait_ms(failures_, random_),
                        [self = shared_from_this()] { self->start(); });
   }

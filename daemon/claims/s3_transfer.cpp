@@ -38,6 +38,7 @@ S3Transfer::S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Reque
       done_(std::move(done)),
       easy_(loop.curl().easy_init()),
       moved_at_ms_(loop.now_ms()),
+      began_at_ms_(moved_at_ms_),
       timeout_ms_(settings.timeout_ms) {
   set_up(settings);
   loop_.add(*this);
@@ -123,11 +124,18 @@ void S3Transfer::resume() {
   if (!paused_) return;
   paused_ = false;
   moved_at_ms_ = loop_.now_ms();
+  paused_ms_ += moved_at_ms_ - paused_at_ms_;
   loop_.curl().easy_pause(easy_, CURLPAUSE_CONT);
 }
 
 bool S3Transfer::is_stalled() const {
-  return running_ && !paused_ && loop_.now_ms() - moved_at_ms_ > timeout_ms_;
+  if (!running_ || paused_) return false;
+  if (loop_.now_ms() - moved_at_ms_ > timeout_ms_) return true;
+  // A question, or a payload that is sent, may take the service a while: a blank now and then shows that it
+  // is there.
+  if (answer_.sent_all && !request_.sink) return false;
+  const uint64_t moved_kib = (sent_bytes_ + received_bytes_) / 1024;
+  return loop_.now_ms() - began_at_ms_ - paused_ms_ > timeout_ms_ + moved_kib * 1000;
 }
 
 void S3Transfer::end_as_stalled() {
@@ -150,6 +158,7 @@ size_t S3Transfer::on_read(char* into, size_t size, size_t count, void* self) {
   }
   if (got.value() == 0) {
     transfer.paused_ = true;
+    transfer.paused_at_ms_ = transfer.loop_.now_ms();
     return CURL_READFUNC_PAUSE;
   }
   transfer.sent_bytes_ += got.value();

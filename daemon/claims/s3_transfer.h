@@ -59,10 +59,10 @@ class S3Transfer : public CurlTransfer {
   // The body has more now.
   void resume();
   bool has_sent_all() const { return answer_.sent_all; }
-  bool is_waiting_for_body() const { return paused_; }
   // Bytes that were received.
   uint64_t received_bytes() const { return received_bytes_; }
-  // Nothing moved for the store's timeout, although the other side could have.
+  // Nothing moved for the store's timeout, although the other side could have; or a payload moves so slowly
+  // that it comes to the same: an attempt may take the timeout and one second for each KiB moved.
   bool is_stalled() const;
   void end_as_stalled();
 
@@ -82,6 +82,8 @@ class S3Transfer : public CurlTransfer {
   S3Answer answer_;
   uint64_t sent_bytes_ = 0, received_bytes_ = 0;
   uint64_t moved_at_ms_;
+  const uint64_t began_at_ms_;
+  uint64_t paused_at_ms_ = 0, paused_ms_ = 0;  // waiting for the body is nobody's slowness here
   const uint32_t timeout_ms_;
   bool paused_ = false;
   bool running_ = true;

@@ -9,7 +9,7 @@ from support.checks import Consumer, Side, body_of, check
 from support.publishing import publisher
 from support.rabbitmq import free_port
 from support.s3 import S3rver
-from support.s3_proxy import INTERNAL, SLOW_DOWN, UNAVAILABLE, Answer, Hang, ResetDown, ResetUp, S3Proxy
+from support.s3_proxy import INTERNAL, SLOW_DOWN, UNAVAILABLE, Answer, Hang, ResetDown, ResetUp, S3Proxy, Trickle
 
 MIB = 1 << 20
 PAYLOAD = body_of(100_000)
@@ -136,7 +136,16 @@ def test_a_service_that_never_answers_is_a_nack_that_says_so(setting, proxy):
     here = setting(timeout="1s", retries=1)
     proxy.rule = lambda request: Hang()
     here.publish(PAYLOAD, "basic.nack")
-    assert "nothing moved for the store's timeout" in here.refused()
+    assert "moved for the store's timeout" in here.refused()
+
+
+def test_an_answer_that_only_trickles_is_left_too(setting, proxy):
+    here = setting(timeout="1s")
+    here.publish(PAYLOAD)
+    faults = iter([Trickle()])
+    proxy.rule = lambda request: next(faults, None)
+    here.comes_back(PAYLOAD)
+    assert len(proxy.seen("GET")) == 2
 
 
 def test_a_slow_client_is_no_reason_to_give_up_its_upload(bellhop, broker, name, tls_s3rver):
@@ -266,7 +275,8 @@ def test_a_service_that_dies_and_comes_back_with_50_messages_under_way(bellhop, 
         for tag in range(1 if event.multiple else event.delivery_tag, event.delivery_tag + 1):
             settled.setdefault(tag, event.name)
     acked = [bodies[tag - 1] for tag in range(1, 51) if settled[tag] == "basic.ack"]
-    assert Consumer(daemon, side.queue).bodies(len(acked)) == acked
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.bodies(len(acked)) == acked
     assert side.count() == 0
 
 

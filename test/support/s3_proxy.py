@@ -9,6 +9,7 @@ the Host header is passed on as it came.
         proxy.rule = lambda request: ResetUp(70000) # the connection is reset when so much of the body has come
         proxy.rule = lambda request: ResetDown(70000)   # ... when so much of the answer's body has gone out
         proxy.rule = lambda request: Hang()         # no answer, until hang_over()
+        proxy.rule = lambda request: Trickle()      # the answer's body comes a byte at a time, twenty a second
         proxy.rule = None                           # everything is passed on
 """
 
@@ -48,6 +49,10 @@ class ResetDown:
 
 
 class Hang:
+    pass
+
+
+class Trickle:
     pass
 
 
@@ -195,6 +200,11 @@ class S3Proxy:
             if isinstance(act, ResetDown) and sent + len(data) >= act.after:
                 client.sendall(data[:max(0, act.after - sent)])
                 raise _Reset
+            if isinstance(act, Trickle):
+                for at in range(len(data)):
+                    time.sleep(0.05)
+                    client.sendall(data[at:at + 1])
+                continue
             sent += len(data)
             client.sendall(data)
         answer.close()
