@@ -4,6 +4,8 @@ import os
 import pathlib
 import stat
 import subprocess
+import threading
+import time
 
 import pytest
 
@@ -11,7 +13,7 @@ from support import amqp
 from support.checks import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
-from support.s3_proxy import ResetDown, S3Proxy
+from support.s3_proxy import Hang, ResetDown, S3Proxy
 
 MIB = 1 << 20
 
@@ -103,3 +105,44 @@ def test_what_was_read_again_is_the_object_that_was_verified(bellhop, broker, na
         with pytest.raises(amqp.ProtocolError, match="PreconditionFailed"):
             consumer.client.wait_for("connection.close", 0, timeout=30)
         assert "code=541" in daemon.log
+
+
+def test_a_service_that_is_slower_than_the_client_stops_the_client_and_not_the_disk(bellhop, broker, name, s3, tmp_path):
+    with S3Proxy(s3.address) as proxy:
+        proxy.rule = lambda request: Hang() if "partNumber=" in request.target else None
+        daemon = bellhop({"stores": {"archive": s3.store(endpoint=proxy.endpoint, probe=False)}}, env={"TMPDIR": str(tmp_path)})
+        side = Side(broker, name())
+        up, other = publisher(daemon), publisher(daemon)
+        body = body_of(300 * MIB)
+        sent = []
+
+        def send():
+            for frame in up.channel.publish_frames("", side.queue, body):
+                up.client.send_raw(frame, timeout=120)
+                sent.append(len(frame))
+        sender = threading.Thread(target=send)
+        sender.start()
+        wait_until(lambda: len(proxy.seen("PUT", "partNumber=")) == 4, what="four parts under way")
+        # It stands still when two looks, far enough apart, see the same.
+        looks = [None, 0]
+
+        def stands_still():
+            looks.append(sum(sent))
+            return looks[-1] > 80 * MIB and looks[-1] == looks[-2] == looks[-6 if len(looks) > 6 else 0]
+        wait_until(lambda: (time.sleep(0.2), stands_still())[1], what="the client is not read")
+        # Five parts in the scratch file, the budget for bodies, and what sockets hold.
+        assert sum(sent) < (80 + 32 + 16) * MIB
+        files = [os.stat(f"/proc/{daemon.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{daemon.pid}/fd")
+                 if str(tmp_path) in os.readlink(f"/proc/{daemon.pid}/fd/{fd}") and "deleted" in os.readlink(f"/proc/{daemon.pid}/fd/{fd}")]
+        assert len(files) == 1 and files[0].st_blocks * 512 < (80 + 32 + 16) * MIB
+        # Meanwhile others are served.
+        other.channel.publish("", side.queue, b"small")
+        other.channel.expect("basic.ack", delivery_tag=1)
+        proxy.rule = None
+        proxy.hang_over()
+        sender.join()
+        up.channel.expect("basic.ack", delivery_tag=1, timeout=60)
+        consumer = Consumer(daemon, side.queue)
+        assert consumer.deliver().body == b"small"
+        assert consumer.deliver(timeout=60).body == body
+        daemon.assert_memory_below(64 << 10, "VmHWM")
