@@ -94,10 +94,10 @@ void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
   const uint64_t received_bytes = call->transfer_->received_bytes();
   call->transfer_.reset();
   if (call->amend) call->amend(answer);
-  if (answer.sent_all) call->may_have_been_done = true;
   if (received_bytes >= progress_bytes) call->attempt_ = 1;
   const bool transient = outcome_of(answer) == S3Outcome::transient ||
                          (!answer.ok() && call->is_transient_too && call->is_transient_too(answer));
+  if (transient && answer.sent_all) call->may_have_been_done = true;
   if (transient && !call->once && call->attempt_ <= retries_) {
     call->state_ = S3Call::State::waiting;
     running_--;

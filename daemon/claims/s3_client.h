@@ -37,7 +37,7 @@ class S3Call {
   std::function<void(S3Answer answer)> done;
   bool once = false;                // no second attempt
   bool is_undo = false;             // a store that ends waits for it
-  bool may_have_been_done = false;  // an attempt sent all of its request, whatever the answer was
+  bool may_have_been_done = false;  // an attempt sent all of its request and got no final answer
 
   bool is_running() const { return transfer_ != nullptr; }
   bool has_sent_all() const { return transfer_ != nullptr && transfer_->has_sent_all(); }

@@ -150,7 +150,7 @@ void S3Upload::send_whole(bool follow) {
 }
 
 void S3Upload::sent_whole(const S3Answer& answer) {
-  const bool may_be_stored = whole_->may_have_been_done;
+  may_be_stored_ |= whole_->may_have_been_done;
   const bool followed = whole_->once;
   whole_.reset();
   if (answer.ok()) {
@@ -158,7 +158,6 @@ void S3Upload::sent_whole(const S3Answer& answer) {
   } else if (!dropped_ && followed && outcome_of(answer) == S3Outcome::transient) {
     advance();  // again when the payload is whole, if it is not yet
   } else {
-    if (may_be_stored) remove_object(core_, key_);
     fail(core_->problem(answer, "PUT"));
   }
 }
@@ -188,7 +187,8 @@ void S3Upload::give_up() {
   }
   spool_.reset();
   if (whole_ || settled_) return;  // undone when its request has ended, or with the word of it
-  if (stored_ || (whole && whole->may_have_been_done)) remove_object(core_, key_);
+  if (whole && whole->may_have_been_done) may_be_stored_ = true;
+  if (stored_ || may_be_stored_) remove_object(core_, key_);
   stored_ = false;
   abort_parts();
 }

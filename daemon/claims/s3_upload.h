@@ -93,6 +93,7 @@ class S3Upload : public std::enable_shared_from_this<S3Upload> {
   std::set<std::shared_ptr<S3Call>> calls_;
   std::shared_ptr<S3Call> whole_;  // the PUT, or the completion: what makes the object
   bool followed_ = false;          // a PUT that followed the payload was tried
+  bool may_be_stored_ = false;     // an attempt was sent whole, whatever came of it
   std::string upload_id_;
   bool beginning_ = false;
   std::string lost_problem_;  // of a completion whose outcome is looked up

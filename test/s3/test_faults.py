@@ -168,7 +168,7 @@ def test_a_slow_client_is_no_reason_to_give_up_its_upload(bellhop, broker, name,
 def test_a_wrong_key_is_not_tried_again(setting, proxy):
     here = setting(secret_key="wrong")
     here.publish(PAYLOAD, "basic.nack")
-    assert len(proxy.seen("PUT")) == 1
+    assert len(proxy.requests) == 1
     text = here.refused()
     assert "SignatureDoesNotMatch" in text and "bucket 'claims'" in text and proxy.endpoint in text
     assert "wrong" not in here.daemon.log.replace("the secret key", "")
