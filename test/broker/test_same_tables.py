@@ -91,21 +91,26 @@ def test_in_the_arguments_of_what_is_declared_and_bound(same, field):
 
 def test_what_the_broker_keeps_of_a_binding(same):
     """Read back by the broker's own tool: the arguments as they arrived."""
-    @same
     def program(run):
         ch = run.channel()
         queue = ch.declare(run.name("q"), exclusive=True)
         ch.call("queue.bind", queue=queue, exchange="amq.headers", routing_key=run.name("k"), arguments=EVERY_TYPE)
         rows = run.node.rows("list_bindings", "routing_key", "arguments")
-        run.note("bindings", [row for row in rows if run.name("k") == row[0]])
+        mine = [row for row in rows if run.name("k") == row[0]]
+        assert len(mine) == 1 and "deepest" in mine[0][1]
+        run.note("bindings", mine)
         ch.call("queue.unbind", queue=queue, exchange="amq.headers", routing_key=run.name("k"), arguments=EVERY_TYPE)
+
+    same(program, ["stamping"])
 
 
 def test_in_what_a_client_says_of_itself(same):
-    @same
     def program(run):
         properties = {**amqp.CLIENT_PROPERTIES, **EVERY_TYPE, "connection_name": run.name("shop")}
         client = run.connect(client_properties=properties)
         client.channel()
         rows = [row for row in run.node.rows("list_connections", "client_properties") if run.name("shop") in row[0]]
+        assert len(rows) == 1 and "deepest" in rows[0][0]
         run.note("properties", rows)
+
+    same(program, ["stamping"])
