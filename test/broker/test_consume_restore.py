@@ -56,6 +56,21 @@ def test_an_inline_frame_is_stripped_with_a_store_and_without(bellhop, broker, n
     assert consumer.bodies(len(bodies)) == bodies
 
 
+@pytest.mark.parametrize("frame_max", [4096, 131072])
+def test_the_frames_of_a_stripped_body_are_full_as_rabbitmqs_are(bellhop, broker, name, frame_max):
+    # Some client libraries count a body's frames by its size.
+    daemon = bellhop({"claim_check": {"threshold": "1MiB"}})
+    side = Side(broker, name())
+    full = frame_max - 8
+    bodies = [body_of(n) for n in (full - 4, full - 3, full - 2, full, full + 1, 2 * full - 3, 2 * full - 2, 2 * full, 3 * full + 5)]
+    side.send(*[INLINE + body for body in bodies])
+    consumer = Consumer(daemon, side.queue, frame_max=frame_max)
+    for body in bodies:
+        got = consumer.deliver()
+        assert got.body == body
+        assert got.body_frames == [full] * (len(body) // full) + ([len(body) % full] if len(body) % full else [])
+
+
 @pytest.mark.parametrize("store", ["filesystem", None])
 def test_what_is_not_framed_reaches_the_application_whole(bellhop, broker, name, store):
     daemon = bellhop(store=store)

@@ -109,6 +109,8 @@ struct DeliveryAssembly {
   Held method, header;  // raw frames
   uint64_t body_bytes = 0, received_bytes = 0;
   size_t strip_bytes = 0;  // of the next body frame: the rest of an inline prefix
+  bool stripped = false;   // the prefix is left out: the body is framed anew
+  Buffer refill;           // stripped: what does not fill a frame yet
   uint64_t tag = 0;
   bool no_ack = false, settle_when_handed = false;
   bool queued = false;      // relaying into the last entry of its lane, not to the client

@@ -129,7 +129,11 @@ bool Deliverer::on_body(Channel& channel, const Frame& frame) {
       if (whole) finish_check(channel);
       return true;
     case Stage::relaying:
-      relay_body(channel, frame);
+      if (out.stripped) {
+        reframe_body(channel, frame.payload, whole);
+      } else {
+        relay_body(channel, frame);
+      }
       if (whole) finish_plain(channel);
       return true;
     default:
@@ -169,6 +173,12 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
   Buffer earlier = std::move(out.start);
   out.start = {};
   begin_plain(channel, framing == Framing::inlined ? claim_prefix_bytes : 0);
+  if (out.stripped) {
+    if (!earlier.empty()) reframe_body(channel, earlier, false);
+    reframe_body(channel, frame.payload, whole);
+    if (whole) finish_plain(channel);
+    return;
+  }
   if (!earlier.empty()) {
     Buffer made;
     put_frame(made, frame_body, channel.id, earlier);
@@ -185,6 +195,8 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
   Lane& lane = channel.lane(out.kind);
   std::erase(held_, channel.id);
   out.strip_bytes = strip_bytes;
+  out.stripped = strip_bytes != 0;
+  out.refill.clear();
   out.stage = DeliveryAssembly::Stage::relaying;
   out.queued = !lane.empty() || core_.writer->is_busy();
   if (out.queued) {
@@ -229,19 +241,37 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
 
 void Deliverer::relay_body(Channel& channel, const Frame& frame) {
   DeliveryAssembly& out = channel.out;
-  size_t skip = std::min(out.strip_bytes, frame.payload.size());
-  out.strip_bytes -= skip;
-  if (skip == frame.payload.size() && skip != 0) return;
   if (out.queued) {
     Buffer& frames = channel.lane(out.kind).back()->frames;
     size_t before = frames.size();
-    put_frame(frames, frame_body, channel.id, frame.payload.subspan(skip));
+    put_frame(frames, frame_body, channel.id, frame.payload);
     core_.take_for_client(channel, frames.size() - before);
-  } else if (skip != 0 || frame.raw.empty()) {
-    put_frame(core_.writer->content(), frame_body, channel.id, frame.payload.subspan(skip));
+  } else if (frame.raw.empty()) {
+    put_frame(core_.writer->content(), frame_body, channel.id, frame.payload);
   } else {
     core_.writer->relay(frame.raw);
   }
+}
+
+// A body without its inline prefix. RabbitMQ fills every frame but the last, and there are clients that count
+// a body's frames by its size: what the prefix leaves free is filled from the next frame.
+void Deliverer::reframe_body(Channel& channel, Bytes payload, bool last) {
+  DeliveryAssembly& out = channel.out;
+  size_t skip = std::min(out.strip_bytes, payload.size());
+  out.strip_bytes -= skip;
+  payload = payload.subspan(skip);
+  Buffer& frames = out.queued ? channel.lane(out.kind).back()->frames : core_.writer->content();
+  size_t before = frames.size();
+  if (last && out.refill.empty()) {
+    put_body_frames(frames, channel.id, payload, core_.frame_bytes_max);
+  } else {
+    put(out.refill, payload);
+    size_t full_bytes = core_.frame_bytes_max - frame_overhead_bytes;
+    size_t ready_bytes = last ? out.refill.size() : out.refill.size() / full_bytes * full_bytes;
+    put_body_frames(frames, channel.id, Bytes(out.refill).first(ready_bytes), core_.frame_bytes_max);
+    out.refill.erase(out.refill.begin(), out.refill.begin() + static_cast<ptrdiff_t>(ready_bytes));
+  }
+  if (out.queued) core_.take_for_client(channel, frames.size() - before);
 }
 
 void Deliverer::finish_plain(Channel& channel) {

@@ -41,6 +41,7 @@ class Deliverer {
   void start_body(Channel& channel, const proto::Frame& frame, bool whole);
   void begin_plain(Channel& channel, size_t strip_bytes);
   void relay_body(Channel& channel, const proto::Frame& frame);
+  void reframe_body(Channel& channel, Bytes payload, bool last);
   void finish_plain(Channel& channel);
   void finish_check(Channel& channel);
   std::shared_ptr<Delivery> new_delivery(Channel& channel);

@@ -177,7 +177,8 @@ exchange($rpc)->publish('question', $queue->getName(), AMQP_NOPARAM, properties(
 do { // published without a confirm: it may still be on its way
     $question = $queue->get();
 } while (!$question);
-publish($default, "answer to {$question->getBody()}", $question->getReplyTo(), ['correlation_id' => $question->getCorrelationId()]);
+// Not with publish(): while the extension waits for a confirm, a delivery of another channel is an error to it.
+exchange($rpc)->publish("answer to {$question->getBody()}", $question->getReplyTo(), AMQP_NOPARAM, ['correlation_id' => $question->getCorrelationId()]);
 $queue->ack($question->getDeliveryTag());
 $replies->consume(function ($m) {
     line("rpc: correlation_id={$m->getCorrelationId()} {$m->getBody()}");
