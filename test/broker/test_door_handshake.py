@@ -19,7 +19,7 @@ def tcp_address(daemon):
 def works(client, name):
     """Publishes a message and gets it back."""
     channel = client.channel()
-    queue = channel.declare(name(), exclusive=True)
+    queue = channel.declare(name(uuid.uuid4().hex), exclusive=True)  # the last client's may not be gone yet
     channel.publish("", queue, b"hello")
     return channel.get_wait(queue).body == b"hello"
 

@@ -3,6 +3,7 @@
 import pytest
 
 from support import amqp
+from support.rabbitmq import version
 
 KIB = 1024
 
@@ -52,5 +53,7 @@ def test_an_offloaded_message_comes_back_with_the_headers_table_it_had(bellhop, 
     channel.publish("", queue, bytes(64 * KIB), **properties)
     got = channel.get_wait(queue)
     assert got.body == bytes(64 * KIB)
+    if version() >= (4, 0) and properties == {"headers": {}}:
+        properties = {}  # the order of the table, which the broker does not keep, says that there was one
     assert got.properties == properties
     client.close()

@@ -3,6 +3,7 @@
 import pytest
 
 from support.publishing import (CHECK, CLAIM_HEADERS, INLINE, KIB, MIB, declare, key_of, pattern, publisher, sent_through)
+from support.rabbitmq import version
 from support.xxh128 import xxh128
 
 FRAMED = [INLINE, CHECK, INLINE + b"x", CHECK + b"a-key", INLINE + pattern(5000)]
@@ -121,7 +122,7 @@ def test_old_claim_headers_are_replaced_when_offloaded_and_removed_when_not(bell
     assert small.headers == {"before": 1, "after": 2}
     large = sent_through(daemon, direct, queue, pattern(70 * KIB), headers=copied)
     assert large.headers["bellhop-claim-key"] == key_of(large)
-    assert list(large.headers)[:2] == ["before", "after"]
+    assert [n for n in large.headers if not n.startswith("bellhop-")] == (["before", "after"] if version() < (4, 0) else ["after", "before"])  # sorted
     assert large.headers["bellhop-claim-size"] == 70 * KIB
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from support.amqp import Typed, encode_table
 from support.publishing import KIB, UUID, declare, key_of, pattern, publisher, sent_through
+from support.rabbitmq import as_kept, version
 
 ALL_TYPES = encode_table([
     ("true", True), ("false", False), ("b", Typed("b", -128)), ("B", Typed("B", 255)), ("s", Typed("s", -32768)),
@@ -28,7 +29,7 @@ def test_a_message_with_mode_and_id_passes_byte_for_byte(bellhop, broker, name):
     held = sent_through(bellhop(), direct, queue, b"body", headers=ALL_TYPES, content_type="a/b", content_encoding="c", priority=9,
                         correlation_id="r", reply_to="q", expiration="60000", timestamp=2**63, type="t", user_id="guest",
                         app_id="a", cluster_id="k", **SET)
-    assert held.headers_raw == ALL_TYPES
+    assert held.headers_raw == as_kept(ALL_TYPES)
     del held.properties["headers"]
     assert held.properties == {"content_type": "a/b", "content_encoding": "c", "delivery_mode": 1, "priority": 9,
                                "correlation_id": "r", "reply_to": "q", "expiration": "60000", "message_id": "m-1",
@@ -40,16 +41,19 @@ def test_foreign_headers_stay_byte_for_byte_when_others_are_added_or_removed(bel
     direct = declare(broker, queue)
     daemon = bellhop({"routes": [{"name": "r", "match": {"routing_key": queue}, "headers": {"x-tenant": "acme"}}]})
     held = sent_through(daemon, direct, queue, b"small", headers=ALL_TYPES, **SET)
-    assert held.headers_raw[4:] == ALL_TYPES[4:] + encode_table({"x-tenant": "acme"})[4:]
+    tenant = encode_table({"x-tenant": "acme"})[4:]
+    expected = as_kept(len(ALL_TYPES[4:] + tenant).to_bytes(4, "big") + ALL_TYPES[4:] + tenant)
+    assert held.headers_raw == expected
 
     large = sent_through(daemon, direct, queue, pattern(70 * KIB), headers=ALL_TYPES)
-    assert large.headers_raw[4:].startswith(ALL_TYPES[4:])
+    if version() < (4, 0):  # later ones sort the table
+        assert large.headers_raw[4:].startswith(ALL_TYPES[4:])
     assert large.headers["bellhop-claim-key"] == key_of(large)
 
     stale = encode_table({"bellhop-claim-key": "old"})[4:]
     mixed = len(ALL_TYPES[4:] + stale).to_bytes(4, "big") + stale + ALL_TYPES[4:]
     again = sent_through(daemon, direct, queue, b"small", headers=mixed)
-    assert again.headers_raw[4:] == ALL_TYPES[4:] + encode_table({"x-tenant": "acme"})[4:]
+    assert again.headers_raw == expected
 
 
 def test_an_empty_header_table_stays_an_empty_header_table(bellhop, broker, name):

@@ -404,6 +404,16 @@ def decode_table(raw, typed=False):
     return table
 
 
+def sorted_table(raw):
+    """The same encoded table with its entries in the order of their names."""
+    entries, offset = [], 4
+    while offset < len(raw):
+        begin, length = offset, raw[offset]
+        _, offset = _decode_value(raw, offset + 1 + length, True)
+        entries.append((raw[begin + 1:begin + 1 + length], raw[begin:offset]))
+    return raw[:4] + b"".join(entry for _, entry in sorted(entries, key=lambda e: e[0]))
+
+
 # ---- content headers -------------------------------------------------------------------------------------------------------
 
 PROPERTIES = [("content_type", "S"), ("content_encoding", "S"), ("headers", "t"), ("delivery_mode", "o"), ("priority", "o"),

@@ -76,6 +76,14 @@ def wait_until(condition, timeout=30, what="the condition"):
         time.sleep(0.02)
 
 
+def as_kept(table):
+    """An encoded header table as the broker has it in a message: from 4.0 on in the order of the names."""
+    if version() < (4, 0):
+        return table
+    from .amqp import sorted_table
+    return sorted_table(table)
+
+
 class Node:
     def __init__(self, folder, config="", tls=TLS, plugins=()):
         self.folder = pathlib.Path(folder)
