@@ -168,7 +168,7 @@ def test_a_slow_client_is_no_reason_to_give_up_its_upload(bellhop, broker, name,
 def test_a_wrong_key_is_not_tried_again(setting, proxy):
     here = setting(secret_key="wrong")
     here.publish(PAYLOAD, "basic.nack")
-    assert len(proxy.requests) == 1
+    assert [r.method for r in proxy.requests] == ["PUT"]
     text = here.refused()
     assert "SignatureDoesNotMatch" in text and "bucket 'claims'" in text and proxy.endpoint in text
     assert "wrong" not in here.daemon.log.replace("the secret key", "")
@@ -282,6 +282,7 @@ def test_a_service_that_dies_and_comes_back_with_50_messages_under_way(bellhop, 
 
 def test_deliveries_wait_for_a_service_that_died(bellhop, broker, name, own_s3):
     daemon = bellhop({"stores": {"archive": own_s3.store(prefix="r/", retries=1)}})
+    daemon.wait_log("can be written, read and removed from")
     side = Side(broker, name())
     up = publisher(daemon)
     bodies = [body_of(300_000, n) for n in range(50)]

@@ -69,7 +69,7 @@ def test_an_object_is_the_payload_under_prefix_and_key(bellhop, broker, name, s3
 
 def test_what_one_bellhop_offloads_another_restores(bellhop, broker, name, s3):
     prefix = name("pair") + "/"
-    here, there = (bellhop({"stores": {"archive": s3.store(prefix=prefix)}}) for _ in range(2))
+    here, there = (bellhop({"stores": {"archive": s3.store(prefix=prefix, probe=False)}}) for _ in range(2))
     side = Side(broker, name())
     up = publisher(here)
     bodies = [body_of(size, size) for size in (100 * KIB, 3 * MIB, 300 * KIB, 70 * MIB, 64 * KIB)]
