@@ -4,6 +4,7 @@ import pytest
 
 from support import amqp
 from support.checks import CHECK, INLINE, Consumer, Side, body_of, check, put_object
+from support.rabbitmq import SMALLEST_FRAME_MAX
 
 KIB = 1024
 
@@ -56,7 +57,7 @@ def test_an_inline_frame_is_stripped_with_a_store_and_without(bellhop, broker, n
     assert consumer.bodies(len(bodies)) == bodies
 
 
-@pytest.mark.parametrize("frame_max", [4096, 131072])
+@pytest.mark.parametrize("frame_max", [SMALLEST_FRAME_MAX, 131072])
 def test_the_frames_of_a_stripped_body_are_full_as_rabbitmqs_are(bellhop, broker, name, frame_max):
     # Some client libraries count a body's frames by its size.
     daemon = bellhop({"claim_check": {"threshold": "1MiB"}})

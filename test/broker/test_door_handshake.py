@@ -6,7 +6,7 @@ import pytest
 
 from support import amqp
 from support.proxy import Proxy
-from support.rabbitmq import Node, wait_until
+from support.rabbitmq import SMALLEST_FRAME_MAX, Node, wait_until
 
 OWN = {"broker": {"username": "guest", "password": "guest"}}
 TCP = [{"unix": "{socket}"}, {"tcp": "127.0.0.1:0"}]
@@ -188,7 +188,7 @@ def test_a_client_that_asks_for_more_than_it_was_offered_is_refused(bellhop, cho
     client.expect_closed()
 
 
-@pytest.mark.parametrize("frame_max", [4096, 8192, 131072])
+@pytest.mark.parametrize("frame_max", [SMALLEST_FRAME_MAX, 8192, 131072])
 def test_a_client_with_smaller_frames_is_served_with_them(bellhop, name, frame_max):
     client = amqp.connect(bellhop().socket, frame_max=frame_max)
     channel = client.channel()

@@ -6,7 +6,7 @@ import pytest
 
 from support.amqp import ChannelClosed, encode_table
 from support.publishing import KIB, MIB, UUID, count, declare, key_of, pattern, publisher
-from support.rabbitmq import wait_until
+from support.rabbitmq import SMALLEST_FRAME_MAX, wait_until
 
 
 def break_store(daemon):
@@ -102,8 +102,8 @@ def test_a_header_that_no_longer_fits_is_nacked_alone(bellhop, broker, name, siz
     queue = name()
     direct = declare(broker, queue)
     daemon = bellhop()
-    up = publisher(daemon, frame_max=4096)
-    fits = {"x": "y" * (4096 - 8 - 14 - 4 - 2 - 5)}   # exactly a full frame: nothing can be added
+    up = publisher(daemon, frame_max=SMALLEST_FRAME_MAX)
+    fits = {"x": "y" * (SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5)}   # exactly a full frame: nothing can be added
     up.channel.publish("", queue, pattern(size), headers=fits)
     up.channel.publish("", queue, b"next")
     assert up.channel.confirms(2) == {1: "nack", 2: "ack"}
@@ -116,8 +116,8 @@ def test_without_confirms_a_header_that_no_longer_fits_closes_the_channel_with_3
     queue = name()
     direct = declare(broker, queue)
     daemon = bellhop()
-    up = publisher(daemon, confirm=False, frame_max=4096)
-    up.channel.publish("", queue, pattern(size), headers={"x": "y" * (4096 - 8 - 14 - 4 - 2 - 5)})
+    up = publisher(daemon, confirm=False, frame_max=SMALLEST_FRAME_MAX)
+    up.channel.publish("", queue, pattern(size), headers={"x": "y" * (SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5)})
     up.channel.expect_close(311)
     up.client.channel(1).publish("", queue, b"next")
     assert direct.get_wait(queue).body == b"next"
@@ -127,8 +127,8 @@ def test_without_confirms_a_header_that_no_longer_fits_closes_the_channel_with_3
 def test_a_header_that_exactly_fits_passes_when_nothing_is_added(bellhop, broker, name):
     queue = name()
     direct = declare(broker, queue)
-    up = publisher(bellhop({"stamp": {"message_id": "keep", "delivery_mode": "keep"}}), frame_max=4096)
-    table = encode_table({"x": "y" * (4096 - 8 - 14 - 4 - 2 - 5)})
+    up = publisher(bellhop({"stamp": {"message_id": "keep", "delivery_mode": "keep"}}), frame_max=SMALLEST_FRAME_MAX)
+    table = encode_table({"x": "y" * (SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5)})
     up.channel.publish("", queue, b"x", headers=table)
     up.channel.expect("basic.ack")
     assert direct.get_wait(queue).headers_raw == table

@@ -6,6 +6,7 @@ import pytest
 
 from support import amqp
 from support.publishing import CHECK, INLINE, KIB, MIB, declare, key_of, pattern, publisher
+from support.rabbitmq import SMALLEST_FRAME_MAX
 
 ODD_SPLITS = [[1], [2], [1, 1], [1, 2], [2, 1], [3], [4], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0]]
 
@@ -58,7 +59,7 @@ def test_every_byte_may_come_in_a_frame_of_its_own_and_in_a_write_of_its_own(bel
     assert held.body == body or daemon.object(key_of(held)) == body
 
 
-@pytest.mark.parametrize("frame_max", [4096, 8192, 131072])
+@pytest.mark.parametrize("frame_max", [SMALLEST_FRAME_MAX, 8192, 131072])
 @pytest.mark.parametrize("enabled", [True, False])
 def test_bodies_around_frame_max_arrive_whole(bellhop, broker, name, frame_max, enabled):
     queue = name()

@@ -4,9 +4,10 @@ import pytest
 
 from support import amqp
 from support.publishing import key_of, pattern
+from support.rabbitmq import SMALLEST_FRAME_MAX
 
 
-@pytest.mark.parametrize("frame_max", [4096, 5000, 131072])
+@pytest.mark.parametrize("frame_max", [SMALLEST_FRAME_MAX, SMALLEST_FRAME_MAX + 904, 131072])
 @pytest.mark.parametrize("size", [0, 1, 4087, 4088, 4089, 200_000])
 def test_a_client_with_small_frames(same, frame_max, size):
     @same
@@ -27,13 +28,13 @@ def test_a_client_with_small_frames(same, frame_max, size):
 def test_a_header_that_fits_only_without_what_bellhop_adds_is_refused_alone(bellhop, broker, name, confirm, size):
     """The frame is full to the last byte: the broker would take it as it is. The connection and its other channels go on, and with confirms
     the channel, too."""
-    client = amqp.connect(bellhop().socket, frame_max=4096)
+    client = amqp.connect(bellhop().socket, frame_max=SMALLEST_FRAME_MAX)
     ch, other = client.channel(), client.channel()
     queue = ch.declare(name(), exclusive=True)
     properties = {"headers": {"h": ""}, "delivery_mode": 2}
-    room = 4096 - 8 - len(amqp.encode_header(size, properties))
+    room = SMALLEST_FRAME_MAX - 8 - len(amqp.encode_header(size, properties))
     properties["headers"]["h"] = "x" * room
-    assert len(amqp.encode_header(size, properties)) == 4096 - 8
+    assert len(amqp.encode_header(size, properties)) == SMALLEST_FRAME_MAX - 8
     if confirm:
         ch.call("confirm.select")
     ch.publish("", queue, b"before")
@@ -100,7 +101,7 @@ def test_a_body_that_is_announced_and_does_not_come_is_waited_for(same, size):
 def test_publishes_of_many_channels_whose_frames_alternate(same, seed):
     @same
     def program(run):
-        client = run.connect(frame_max=4096)
+        client = run.connect(frame_max=SMALLEST_FRAME_MAX)
         channels = [client.channel() for _ in range(20)]
         streams = []
         for ch in channels:
