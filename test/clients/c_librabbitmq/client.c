@@ -294,10 +294,10 @@ static void rpc(amqp_connection_state_t c) {
   char reply_to[256], body[64];
   snprintf(reply_to, sizeof reply_to, "%.*s", (int)m.properties.reply_to.len, (char*)m.properties.reply_to.bytes);
   snprintf(body, sizeof body, "answer to %.*s", (int)m.body.len, (char*)m.body.bytes);
-  publish(c, 1, "", reply_to, &answer, text(body));
+  /* On a channel without confirms: no other method stands between this and the reply. */
+  publish(c, 4, "", reply_to, &answer, text(body));
   amqp_destroy_message(&m);
   amqp_basic_ack(c, 1, ok.delivery_tag, 0);
-  outcome(c, 1);
   amqp_envelope_t e;
   next_delivery(c, &e);
   printf("rpc: correlation_id=%.*s %.*s\n", (int)e.message.properties.correlation_id.len,
