@@ -34,8 +34,10 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_difference_is_found(same, what):
+def test_a_difference_is_found(same, rabbit, what):
     base = dict(headers={"a": 0}) if "type" in what else dict(headers=[("a", 0), ("b", 0)]) if "order" in what else {}
+    if "order" in what and amqp.connect(rabbit.address).server_properties["version"][0] >= "4":
+        pytest.skip("RabbitMQ 4 sorts the headers itself")
     once, again = same.run(lambda run: talk(run, **base)), same.run(lambda run: talk(run, **base))
     changed = same.run(lambda run: talk(run, **{**base, **CHANGES[what]}))
     for filled_in in (False, True):

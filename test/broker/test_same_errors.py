@@ -62,4 +62,5 @@ def test_a_malformed_frame_is_answered_with_the_brokers_code_or_with_the_specifi
     if otherwise is None:
         assert answers["broker"] == answers["bellhop"]
     elif otherwise != NOT_ASKED:
-        assert answers["broker"] == otherwise or answers["broker"][0] == otherwise
+        # (A later RabbitMQ may have come round to the specification: 4.3 does with bodies that are too long.)
+        assert answers["broker"] in (otherwise, answers["bellhop"]) or answers["broker"][0] == otherwise

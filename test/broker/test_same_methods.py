@@ -174,6 +174,7 @@ def test_what_the_broker_refuses_reaches_the_one_that_asked(same, method, argume
         other.deliver()
         if "used" in arguments.values():
             ch.call("basic.consume", queue=names["q"], consumer_tag="used")
+            ch.deliver()
         ch.send(method, **{k: v.format(**names) if isinstance(v, str) and "{" in v else v for k, v in arguments.items()})
         try:
             settled(ch)

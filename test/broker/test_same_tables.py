@@ -33,7 +33,9 @@ def test_in_the_headers_of_a_message(same, size, which):
         ch = run.channel()
         queue = ch.declare(run.name("q"), exclusive=True)
         ch.call("confirm.select")
-        tables = [EVERY_TYPE, {}] if which == "all" else SINGLE.values()
+        # Offloaded, an empty table and none are told apart by the order of the headers, which RabbitMQ 4 does not keep.
+        empty = [{}] if ch.client.server_properties["version"][0] < "4" else []
+        tables = [EVERY_TYPE, *empty] if which == "all" else SINGLE.values()
         for table in tables:
             ch.publish("", queue, b"x" * size, headers=table, content_type="t", timestamp=2**63, priority=255, delivery_mode=1)
         ch.confirms(len(tables))

@@ -13,8 +13,6 @@ using namespace proto;
 
 namespace {
 
-constexpr std::string_view direct_reply_to = "amq.rabbitmq.reply-to";
-
 std::string_view claim_key_of(const ContentHeader& header) {
   TableCursor cursor(header.header_fields());
   while (auto field = cursor.next()) {
@@ -23,37 +21,62 @@ std::string_view claim_key_of(const ContentHeader& header) {
   return {};
 }
 
-// The broker takes BCC off a message before anybody sees it, the publisher too, and puts an address of its
-// own in the place of amq.rabbitmq.reply-to, which `returned` (when there is one) has. True: something of
-// that was to be done to the header payload `header`, and `shown` is the result.
-bool show_as_the_broker(Bytes header, const ContentHeader* returned, size_t frame_bytes_max, Buffer& shown) {
-  auto decoded = decode_content_header(header);
-  if (!decoded) return false;
-  bool has_bcc = false;
-  TableCursor cursor(decoded.value().header_fields());
-  while (auto field = cursor.next()) has_bcc |= field->name == "BCC";
-  const bool has_address = returned != nullptr && decoded.value().text(reply_to) == direct_reply_to;
-  if (!has_bcc && !has_address) return false;
-  if (has_address) decoded.value().property[reply_to] = returned->property[reply_to];
-  HeaderEdits edits;
-  if (has_bcc) edits.keep = [](const void*, std::string_view name) { return name != "BCC"; };
-  Buffer frame;
-  if (!put_content_header(frame, 0, decoded.value(), edits, frame_bytes_max)) return false;
-  shown.assign(frame.begin() + frame_head_bytes, frame.end() - 1);
-  return true;
+bool has_field(Bytes fields, std::string_view name) {
+  TableCursor cursor(fields);
+  while (auto field = cursor.next()) {
+    if (field->name == name) return true;
+  }
+  return false;
 }
 
-size_t hash_of(Bytes header) {
-  return std::hash<std::string_view>{}(as_text(header));
+// The same for a content header as it was sent and as the broker gives it back: without BCC, which it takes
+// off, without reply_to, for which it may write another address, and whatever the order of the table, which
+// RabbitMQ 4 sorts.
+size_t hash_of(Bytes header_payload) {
+  auto decoded = decode_content_header(header_payload);
+  if (!decoded) return 0;
+  const ContentHeader& header = decoded.value();
+  const std::hash<std::string_view> hash;
+  size_t all = header.body_bytes;
+  for (unsigned which = 0; which < property_count; ++which) {
+    if (which == headers || which == reply_to) continue;
+    all = all * 31 + hash(as_text(header.property[which]));
+  }
+  TableCursor cursor(header.header_fields());
+  while (auto field = cursor.next()) {
+    if (field->name != "BCC") all += hash(as_text(field->raw));
+  }
+  return all;
+}
+
+// What the client is shown of a returned publish: its own content header as the broker shows it, which is
+// what came back without what bellhop had added. `own` is the client's header payload, and is replaced.
+void show_returned(Buffer& own, const ContentHeader& returned, size_t frame_bytes_max) {
+  auto decoded = decode_content_header(own);
+  if (!decoded) return;
+  const Bytes own_fields = decoded.value().header_fields();
+  TableCursor cursor(own_fields);
+  while (auto field = cursor.next()) {
+    if (is_claim_header(field->name)) return;  // the client's were replaced
+  }
+  ContentHeader shown = returned;
+  shown.flags &= decoded.value().flags;
+  HeaderEdits edits;
+  edits.body_bytes = decoded.value().body_bytes;
+  edits.keep = [](const void* fields, std::string_view name) {
+    return has_field(*static_cast<const Bytes*>(fields), name);
+  };
+  edits.keep_context = &own_fields;
+  Buffer frame;
+  if (put_content_header(frame, 0, shown, edits, frame_bytes_max))
+    own.assign(frame.begin() + frame_head_bytes, frame.end() - 1);
 }
 
 }  // namespace
 
-void Outcomes::remember_header(Sent& sent, Bytes header_payload) const {
+void Outcomes::remember_header(Sent& sent, Bytes header_payload) {
   sent.sent_body_bytes = load_u64(header_payload.data() + 4);
-  Buffer shown;
-  const bool changed = show_as_the_broker(header_payload, nullptr, core_.frame_bytes_max, shown);
-  sent.sent_header_hash = hash_of(changed ? Bytes(shown) : header_payload);
+  sent.sent_header_hash = hash_of(header_payload);
 }
 
 void Outcomes::on_confirm(Channel& channel, const Frame& frame, bool nack) {
@@ -79,9 +102,8 @@ void Outcomes::on_confirm(Channel& channel, const Frame& frame, bool nack) {
   }
 }
 
-// A return carries no tag: it belongs to the earliest unsettled mandatory publish that looks like it. The
-// broker gives the content header back byte for byte, but for what it had to do something about (BCC, a
-// direct reply's address): then size and names have to be enough.
+// A return carries no tag: it belongs to the earliest unsettled mandatory publish that looks like it, if
+// there is one with that very content header.
 std::unique_ptr<Sent> Outcomes::match_return(Channel& channel) {
   auto returned = decode_return(channel.out.method.payload());
   auto header = decode_content_header(channel.out.header.payload());
@@ -105,9 +127,7 @@ std::unique_ptr<Sent> Outcomes::match_return(Channel& channel) {
   if (match == channel.sent.end()) return nullptr;
   auto found = std::make_unique<Sent>(std::move(*match));
   channel.sent.erase(match);
-  Buffer shown;
-  if (show_as_the_broker(found->header, &header.value(), core_.frame_bytes_max, shown))
-    found->header = std::move(shown);
+  show_returned(found->header, header.value(), core_.frame_bytes_max);
   return found;
 }
 

@@ -19,7 +19,7 @@ class Outcomes {
   // basic.ack or basic.nack of the broker.
   void on_confirm(Channel& channel, const proto::Frame& frame, bool nack);
   // Notes in `sent` what tells its return from others: the content header as it was sent.
-  void remember_header(Sent& sent, Bytes header_payload) const;
+  static void remember_header(Sent& sent, Bytes header_payload);
   // The publish that the return arriving on the channel belongs to, taken out of what is remembered; null
   // when there is none.
   std::unique_ptr<Sent> match_return(Channel& channel);

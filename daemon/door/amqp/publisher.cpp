@@ -237,7 +237,7 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish,
     sent->sent_routing_key = stamped.routing_key;
     sent->message_id = stamped.message_id;
     sent->header.assign(in.header.payload().begin(), in.header.payload().end());
-    core_.outcomes->remember_header(
+    Outcomes::remember_header(
         *sent, stamped.as_it_is ? in.header.payload()
                                 : Bytes(out).subspan(stamped.header_at, out.size() - 1 - stamped.header_at));
     sent->transaction.sent();

@@ -206,8 +206,7 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
     sent->sent_exchange = stamped.exchange;
     sent->sent_routing_key = stamped.routing_key;
     sent->message_id = stamped.message_id;
-    core_.outcomes->remember_header(*sent,
-                                    Bytes(out).subspan(stamped.header_at, header_end - stamped.header_at));
+    Outcomes::remember_header(*sent, Bytes(out).subspan(stamped.header_at, header_end - stamped.header_at));
     sent->header = std::move(job.header);
     sent->transaction = std::move(job.transaction);
   }
