@@ -1,0 +1,48 @@
+/* A disk on which one kind of call fails: loaded into the daemon by a test (LD_PRELOAD). The file that BELLHOP_TEST_DISK_FAULT names says
+   which call and with which errno ("fsync 28"); while it is not there nothing fails. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fails(const char* call) {
+  const char* path = getenv("BELLHOP_TEST_DISK_FAULT");
+  FILE* file = path == NULL ? NULL : fopen(path, "r");
+  if (file == NULL) return 0;
+  char name[32];
+  int error = 0;
+  int is_it = fscanf(file, "%31s %d", name, &error) == 2 && strcmp(name, call) == 0;
+  fclose(file);
+  if (is_it) errno = error;
+  return is_it;
+}
+
+int fsync(int fd) {
+  static int (*real)(int);
+  if (real == NULL) real = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+  struct stat status;
+  int is_directory = fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+  return fails(is_directory ? "fsync-directory" : "fsync") ? -1 : real(fd);
+}
+
+int linkat(int from, const char* old_name, int to, const char* new_name, int flags) {
+  static int (*real)(int, const char*, int, const char*, int);
+  if (real == NULL) real = (int (*)(int, const char*, int, const char*, int))dlsym(RTLD_NEXT, "linkat");
+  return fails("linkat") ? -1 : real(from, old_name, to, new_name, flags);
+}
+
+ssize_t pread(int fd, void* into, size_t count, off_t offset) {
+  static ssize_t (*real)(int, void*, size_t, off_t);
+  if (real == NULL) real = (ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread");
+  struct stat status;
+  int is_object = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  return is_object && fails("pread") ? -1 : real(fd, into, count, offset);
+}
+
+ssize_t pread64(int fd, void* into, size_t count, off_t offset) {
+  return pread(fd, into, count, offset);
+}
