@@ -6,8 +6,10 @@ import shutil
 import pytest
 
 from support.bellhop import Bellhop, binary
+from support.certificates import shared_authority
 from support.checks import Consumer, Side, body_of
 from support.publishing import publisher
+from support.rabbitmq import TLS
 
 MIB = 1 << 20
 NOBODY = 65534
@@ -21,9 +23,12 @@ def daemon(rabbit, monkeypatch, request):
     is_root = os.geteuid() == 0
     daemon = Bellhop({"broker": {"url": rabbit.url}}, start=False, wrapper=AS_NOBODY if is_root else ())
     if is_root:
+        if TLS:
+            ca = str(shared_authority().ca)
+            daemon.config_path.write_text(daemon.config_path.read_text().replace(ca, shutil.copy(ca, str(daemon.folder / "ca.pem"))))
         # The build may be in a folder that is root's alone.
         monkeypatch.setenv("BELLHOP_BIN", str(shutil.copy(binary(), daemon.folder / "bellhop")))
-        for each in (daemon.folder, daemon.store_path, daemon.config_path):
+        for each in (daemon.folder, *daemon.folder.iterdir()):
             os.chown(each, NOBODY, NOBODY)
     daemon.start()
     yield daemon
