@@ -37,8 +37,8 @@ Store read_store(const std::string& name, const Value& value) {
   Section section(value);
   if (!section.ok()) return store;
   Type type = Type::none;
-  section.read_choice<Type>(
-      "type", type, {{"filesystem", Type::filesystem}, {"s3", Type::s3}, {"memory", Type::memory}});
+  section.read_choice<Type>("type", type,
+                            {{"filesystem", Type::filesystem}, {"s3", Type::s3}, {"memory", Type::memory}});
   if (!section.find("type")) section.missing("type", "is missing, allowed: filesystem, s3, memory");
   // Which keys are unknown depends on the type.
   if (type == Type::none) return store;

@@ -47,7 +47,10 @@ int main(int argc, char** argv) {
   bellhop::SweepOptions options;
   sweep->add_option("STORE", store, "A store's name in the configuration")->required()->type_name("");
   sweep->add_option("--config", file, "The YAML configuration")->required()->type_name("FILE");
-  sweep->add_option("--older-than", options.older_than, "Only what is older (objects: the store's retention; unfinished S3 uploads: 24h)")->type_name("TIME");
+  sweep
+      ->add_option("--older-than", options.older_than,
+                   "Only what is older (objects: the store's retention; unfinished S3 uploads: 24h)")
+      ->type_name("TIME");
   sweep->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
   try {
     app.parse(argc, argv);

@@ -17,7 +17,8 @@ namespace bellhop {
 
 class Mailbox : public Executor {
  public:
-  // On the loop's thread. The mailbox keeps the loop alive, and itself, until close(). `after` runs after each batch of tasks.
+  // On the loop's thread. The mailbox keeps the loop alive, and itself, until close(). `after` runs after
+  // each batch of tasks.
   static Result<std::shared_ptr<Mailbox>> open(uv_loop_t* loop, std::function<void()> after = {});
 
   // Any thread, at any time while the caller holds the shared_ptr, also after the loop is gone. Wakes the
@@ -33,7 +34,7 @@ class Mailbox : public Executor {
   void run_posted();
 
   std::function<void()> after_;  // the loop's thread
-  Handle* handle_ = nullptr;  // the loop's thread, and others under the lock
+  Handle* handle_ = nullptr;     // the loop's thread, and others under the lock
   std::mutex mutex_;
   bool open_ = true;                            // under the lock
   std::vector<std::function<void()>> posted_;   // under the lock
