@@ -50,13 +50,6 @@ Loaded load_once() {
   loader.find("curl_multi_socket_action", curl.multi_socket_action);
   loader.find("curl_multi_info_read", curl.multi_info_read);
   loader.find("curl_multi_cleanup", curl.multi_cleanup);
-  loader.open("libcrypto.so.3");
-  loader.find("EVP_MD_CTX_new", curl.md_ctx_new);
-  loader.find("EVP_MD_CTX_free", curl.md_ctx_free);
-  loader.find("EVP_DigestInit_ex", curl.digest_init);
-  loader.find("EVP_DigestUpdate", curl.digest_update);
-  loader.find("EVP_DigestFinal_ex", curl.digest_final);
-  loader.find("EVP_sha256", curl.sha256);
   if (loader.error.empty() && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
     loader.error = "it cannot be initialised";
   out.error = std::move(loader.error);
@@ -67,7 +60,7 @@ Loaded load_once() {
 
 Result<const CurlLibrary*> CurlLibrary::load() {
   static const Loaded loaded = load_once();
-  if (!loaded.error.empty()) return Error{"an S3 store needs libcurl 4 and libcrypto 3: " + loaded.error};
+  if (!loaded.error.empty()) return Error{"an S3 store needs libcurl 4: " + loaded.error};
   return &loaded.library;
 }
 

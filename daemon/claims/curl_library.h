@@ -1,10 +1,8 @@
-// libcurl, and from OpenSSL's libcrypto the one digest that a signed payload needs. Both are loaded when the
-// first S3 store is opened, and not linked: with their own libraries they are several MiB of memory that a
-// bellhop without S3 does without.
+// libcurl, loaded when the first S3 store is opened and not linked: with its own libraries it is several MiB
+// of memory that a bellhop without S3 does without.
 #pragma once
 
 #include <curl/curl.h>
-#include <openssl/evp.h>
 
 #include "proto/result.h"
 
@@ -30,14 +28,7 @@ struct CurlLibrary {
   decltype(&curl_multi_info_read) multi_info_read;
   decltype(&curl_multi_cleanup) multi_cleanup;
 
-  decltype(&EVP_MD_CTX_new) md_ctx_new;
-  decltype(&EVP_MD_CTX_free) md_ctx_free;
-  decltype(&EVP_DigestInit_ex) digest_init;
-  decltype(&EVP_DigestUpdate) digest_update;
-  decltype(&EVP_DigestFinal_ex) digest_final;
-  decltype(&EVP_sha256) sha256;
-
-  // Any thread; loads and initialises at the first call. They stay for the process's life.
+  // Any thread; loads and initialises at the first call. It stays for the process's life.
   static Result<const CurlLibrary*> load();
 };
 

@@ -62,7 +62,7 @@ std::shared_ptr<S3Call> S3Core::call(std::string method, std::string url) const 
 }
 
 void S3Core::set_body(S3Call& call, std::string body) const {
-  if (signs_payloads()) call.request.sha256 = Sha256::of(loop->curl(), as_bytes(body));
+  if (signs_payloads()) call.request.sha256 = Sha256::of(as_bytes(body));
   call.request.body = std::make_shared<TextBody>(std::move(body));
 }
 

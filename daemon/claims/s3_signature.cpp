@@ -1,6 +1,8 @@
 #include "daemon/claims/s3_signature.h"
 
-#include <algorithm>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
 #include <array>
 #include <ctime>
 #include <map>
@@ -11,30 +13,14 @@ namespace bellhop {
 
 namespace {
 
-constexpr size_t block_bytes = 64;
-
-Buffer from_hex(const std::string& hex) {
-  Buffer out;
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  for (size_t at = 0; at + 1 < hex.size(); at += 2)
-    out.push_back(static_cast<uint8_t>(digit(hex[at]) * 16 + digit(hex[at + 1])));
+// HMAC (RFC 2104) over SHA-256.
+Buffer hmac(Bytes key, std::string_view text) {
+  Buffer out(EVP_MAX_MD_SIZE);
+  unsigned int count = 0;
+  const Bytes data = as_bytes(text);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data.data(), data.size(), out.data(), &count);
+  out.resize(count);
   return out;
-}
-
-// HMAC (RFC 2104) over SHA-256, in hex.
-std::string hmac(const CurlLibrary& library, Bytes key, std::string_view text) {
-  Buffer block(key.begin(), key.end());
-  if (block.size() > block_bytes) block = from_hex(Sha256::of(library, key));
-  block.resize(block_bytes);
-  Sha256 hash(library);
-  for (uint8_t& byte : block) byte ^= 0x36;
-  hash.update(block);
-  hash.update(as_bytes(text));
-  const Buffer inner = from_hex(hash.finish());
-  for (uint8_t& byte : block) byte ^= 0x36 ^ 0x5c;
-  hash.update(block);
-  hash.update(inner);
-  return hash.finish();
 }
 
 std::string name_of(const std::string& header) {
@@ -61,8 +47,7 @@ std::string s3_time_now() {
   return text.data();
 }
 
-std::vector<std::string> sign_s3(const CurlLibrary& library, const S3Credentials& credentials,
-                                 S3Signing signing) {
+std::vector<std::string> sign_s3(const S3Credentials& credentials, S3Signing signing) {
   const size_t host = signing.url.find("://") + 3;
   const size_t path = signing.url.find('/', host);
   const size_t query = signing.url.find('?', path);
@@ -83,14 +68,14 @@ std::vector<std::string> sign_s3(const CurlLibrary& library, const S3Credentials
   const std::string date = signing.time.substr(0, 8);
   const std::string scope = date + "/" + signing.region + "/s3/aws4_request";
   const std::string text =
-      "AWS4-HMAC-SHA256\n" + signing.time + "\n" + scope + "\n" + Sha256::of(library, as_bytes(canonical));
+      "AWS4-HMAC-SHA256\n" + signing.time + "\n" + scope + "\n" + Sha256::of(as_bytes(canonical));
   const std::string secret = "AWS4" + credentials.secret_key;
-  std::string key = hmac(library, as_bytes(secret), date);
+  Buffer key = hmac(as_bytes(secret), date);
   for (const std::string_view part :
        {std::string_view(signing.region), std::string_view("s3"), std::string_view("aws4_request")})
-    key = hmac(library, from_hex(key), part);
+    key = hmac(key, part);
   added.push_back("authorization: AWS4-HMAC-SHA256 Credential=" + credentials.access_key + "/" + scope +
-                  ",SignedHeaders=" + names + ",Signature=" + hmac(library, from_hex(key), text));
+                  ",SignedHeaders=" + names + ",Signature=" + to_hex(hmac(key, text)));
   return added;
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "daemon/claims/curl_library.h"
 #include "daemon/claims/s3_credentials.h"
 
 namespace bellhop {
@@ -21,8 +20,7 @@ struct S3Signing {
 };
 
 // The headers to be added: host, x-amz-date, authorization.
-std::vector<std::string> sign_s3(const CurlLibrary& library, const S3Credentials& credentials,
-                                 S3Signing signing);
+std::vector<std::string> sign_s3(const S3Credentials& credentials, S3Signing signing);
 
 // Whether libcurl would put them into the wrong order.
 bool needs_own_signature(const std::vector<std::string>& headers);

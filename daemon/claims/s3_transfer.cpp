@@ -62,9 +62,8 @@ void S3Transfer::set_up(const S3Settings& settings) {
     headers.push_back("x-amz-security-token: " + settings.credentials.session_token);
   if (sends) headers.push_back("content-type: application/octet-stream");
   if (needs_own_signature(headers)) {
-    for (std::string& line :
-         sign_s3(curl, settings.credentials,
-                 {request_.method, request_.url, headers, sha256, s3_time_now(), settings.region}))
+    for (std::string& line : sign_s3(settings.credentials, {request_.method, request_.url, headers, sha256,
+                                                            s3_time_now(), settings.region}))
       headers.push_back(std::move(line));
   } else {
     curl.easy_setopt(easy_, CURLOPT_AWS_SIGV4, ("aws:amz:" + settings.region + ":s3").c_str());

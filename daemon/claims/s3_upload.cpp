@@ -16,7 +16,7 @@ S3Upload::S3Upload(std::shared_ptr<S3Core> core, uint64_t size_bytes, std::share
       plan_(plan_parts(size_bytes)),
       window_bytes_((parallel_parts_max + 1) * plan_.part_bytes),
       key_(core_->keys.next()) {
-  if (core_->signs_payloads()) sha256_.emplace(core_->loop->curl());
+  if (core_->signs_payloads()) sha256_.emplace();
 }
 
 void S3Upload::write(Buffer piece, Written written) {

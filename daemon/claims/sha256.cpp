@@ -1,40 +1,46 @@
 #include "daemon/claims/sha256.h"
 
+#include <openssl/evp.h>
+
 #include <new>
 
 namespace bellhop {
 
-Sha256::Sha256(const CurlLibrary& library) : library_(library), context_(library.md_ctx_new()) {
-  if (context_ == nullptr || library.digest_init(context_, library.sha256(), nullptr) != 1)
+void Sha256::Free::operator()(EVP_MD_CTX* context) const {
+  EVP_MD_CTX_free(context);
+}
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
     throw std::bad_alloc();
 }
 
-Sha256::~Sha256() {
-  library_.md_ctx_free(context_);
-}
-
 void Sha256::update(Bytes piece) {
-  library_.digest_update(context_, piece.data(), piece.size());
+  EVP_DigestUpdate(context_.get(), piece.data(), piece.size());
 }
 
 std::string Sha256::finish() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int count = 0;
-  library_.digest_final(context_, digest, &count);
-  library_.digest_init(context_, library_.sha256(), nullptr);
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned int at = 0; at < count; ++at) {
-    text.push_back(digits[digest[at] >> 4]);
-    text.push_back(digits[digest[at] & 15]);
-  }
-  return text;
+  EVP_DigestFinal_ex(context_.get(), digest, &count);
+  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  return to_hex({digest, count});
 }
 
-std::string Sha256::of(const CurlLibrary& library, Bytes bytes) {
-  Sha256 hash(library);
+std::string Sha256::of(Bytes bytes) {
+  Sha256 hash;
   hash.update(bytes);
   return hash.finish();
+}
+
+std::string to_hex(Bytes bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text.push_back(digits[byte >> 4]);
+    text.push_back(digits[byte & 15]);
+  }
+  return text;
 }
 
 }  // namespace bellhop

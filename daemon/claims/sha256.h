@@ -1,29 +1,33 @@
 // SHA-256 of what an S3 request sends, as its signature names it.
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "daemon/claims/curl_library.h"
 #include "proto/bytes.h"
+
+struct evp_md_ctx_st;  // OpenSSL's
 
 namespace bellhop {
 
 class Sha256 {
  public:
-  explicit Sha256(const CurlLibrary& library);
-  ~Sha256();
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
+  Sha256();
 
   void update(Bytes piece);
   // 64 lower-case hex digits; then it starts anew.
   std::string finish();
 
-  static std::string of(const CurlLibrary& library, Bytes bytes);
+  static std::string of(Bytes bytes);
 
  private:
-  const CurlLibrary& library_;
-  EVP_MD_CTX* context_;
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
+
+// Lower-case digits, two a byte.
+std::string to_hex(Bytes bytes);
 
 }  // namespace bellhop
