@@ -1,12 +1,9 @@
 // broker.tls: how the connections of amqps:// URLs are made. The files are read and taken apart here, so that
 // what is wrong with one is told at its key and not when the first client comes.
 #include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
-
-#include <memory>
 
 #include "config/load_sections.h"
+#include "config/pem.h"
 #include "config/read_file.h"
 
 namespace bellhop::config {
@@ -15,37 +12,11 @@ namespace {
 
 constexpr size_t file_bytes_max = 4 << 20;
 
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Source = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
-using Key = std::unique_ptr<EVP_PKEY, Free>;
-
-// OpenSSL's own would ask at the terminal.
-int no_passphrase(char*, int, int, void*) {
-  return -1;
-}
-
-Source source_of(const std::string& text) {
-  return Source(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-Certificate first_certificate(const std::string& pem) {
-  return Certificate(PEM_read_bio_X509(source_of(pem).get(), nullptr, no_passphrase, nullptr));
-}
-
-Key private_key(const std::string& pem) {
-  return Key(PEM_read_bio_PrivateKey(source_of(pem).get(), nullptr, no_passphrase, nullptr));
-}
-
 // Every certificate of a bundle is good, and there is one.
 bool is_bundle(const std::string& pem) {
-  const Source source = source_of(pem);
+  const PemSource source = pem_source(pem);
   size_t count = 0;
-  while (Certificate(PEM_read_bio_X509(source.get(), nullptr, no_passphrase, nullptr)) != nullptr) ++count;
+  while (next_certificate(source) != nullptr) ++count;
   return count > 0 && ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
 }
 
@@ -73,8 +44,8 @@ void read_own(Section& section, Tls& tls) {
   };
   if (cert && !is_given("key")) cert->error("stands without broker.tls.key, allowed: both or none");
   if (key && !is_given("cert")) key->error("stands without broker.tls.cert, allowed: both or none");
-  const Certificate certificate = cert ? first_certificate(tls.cert.text) : nullptr;
-  const Key private_half = key ? private_key(tls.key.text) : nullptr;
+  const Certificate certificate = cert ? next_certificate(pem_source(tls.cert.text)) : nullptr;
+  const PrivateKey private_half = key ? private_key(tls.key.text) : nullptr;
   if (cert && certificate == nullptr)
     cert->error("file " + quoted(tls.cert.path) +
                 " has no certificate in it, allowed: a PEM file, the chain below it");

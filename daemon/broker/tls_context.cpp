@@ -2,43 +2,21 @@
 
 #include <dirent.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "config/pem.h"
 #include "daemon/broker/tls_errors.h"
 #include "daemon/broker/tls_stream.h"
 
 namespace bellhop {
 namespace {
 
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Source = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
-
-Source source_of(const std::string& text) {
-  return Source(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-// Files with a passphrase were refused with the configuration; OpenSSL's own function would ask at the
-// terminal.
-int no_passphrase(char*, int, int, void*) {
-  return -1;
-}
-
-Certificate next_certificate(BIO* source) {
-  return Certificate(PEM_read_bio_X509(source, nullptr, no_passphrase, nullptr));
-}
-
 void add_cas(X509_STORE* store, const std::string& pem) {
-  const Source source = source_of(pem);
-  while (const Certificate certificate = next_certificate(source.get()))
+  const config::PemSource source = config::pem_source(pem);
+  while (const config::Certificate certificate = config::next_certificate(source))
     X509_STORE_add_cert(store, certificate.get());
 }
 
@@ -91,7 +69,6 @@ Result<void> TlsContext::fill() {
   // An idle session's stream holds no buffers.
   SSL_CTX_set_mode(context_, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context_, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_default_passwd_cb(context_, no_passphrase);
   SSL_CTX_set_verify(context_, tls_.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, &TlsStream::on_verified);
   if (tls_.verify) {
     X509_STORE* const store = SSL_CTX_get_cert_store(context_);
@@ -104,15 +81,14 @@ Result<void> TlsContext::fill() {
     }
   }
   if (tls_.cert.text.empty()) return {};
-  const Source chain = source_of(tls_.cert.text);
-  const Certificate own = next_certificate(chain.get());
-  const std::unique_ptr<EVP_PKEY, Free> key(
-      PEM_read_bio_PrivateKey(source_of(tls_.key.text).get(), nullptr, no_passphrase, nullptr));
+  const config::PemSource chain = config::pem_source(tls_.cert.text);
+  const config::Certificate own = config::next_certificate(chain);
+  const config::PrivateKey key = config::private_key(tls_.key.text);
   ERR_clear_error();
   if (own == nullptr || SSL_CTX_use_certificate(context_, own.get()) != 1 || key == nullptr ||
       SSL_CTX_use_PrivateKey(context_, key.get()) != 1)
     return Error{"broker.tls.cert and broker.tls.key cannot be used: " + openssl_reason()};
-  while (const Certificate issuer = next_certificate(chain.get()))
+  while (const config::Certificate issuer = config::next_certificate(chain))
     SSL_CTX_add1_chain_cert(context_, issuer.get());
   return {};
 }
