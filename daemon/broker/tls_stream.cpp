@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/problems.h"
 #include "daemon/broker/tls_errors.h"
 
 namespace bellhop {
@@ -83,13 +84,15 @@ TlsStream::TlsStream(const TlsContext& context, const config::BrokerUrl& url)
   SSL_set_connect_state(ssl_);
   const std::string name = bare(name_);
   X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl_);
+  bool is_checked = !name.empty();  // an empty name would be none to check
   if (is_address(name)) {
-    X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str());
-  } else {
+    is_checked = X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1;
+  } else if (is_checked) {
     SSL_set_tlsext_host_name(ssl_, name.c_str());
     X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size());
+    is_checked = X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size()) == 1;
   }
+  if (!is_checked) error_ = "no certificate can be for the name " + config::quoted(name_);
 }
 
 TlsStream::~TlsStream() {

@@ -40,7 +40,7 @@ TEST_CASE("the certificate must be for the host, or for server_name", "[tls]") {
       Case{"DNS:rabbit.example", "bit.example", "", false, "bit.example"},
       Case{"IP:127.0.0.1", "127.0.0.1", "", true, ""}, Case{"IP:127.0.0.1", "127.0.0.2", "", false, ""},
       Case{"DNS:127.0.0.1", "127.0.0.1", "", false, ""}, Case{"IP:::1", "::1", "", true, ""},
-      Case{"IP:::1", "::1%lo", "", true, ""});
+      Case{"IP:::1", "::1%lo", "", true, ""}, Case{"DNS:rabbit.example", ".", "", false, ""});
   CAPTURE(each.names, each.host, each.server_name);
   TlsRig rig(certificate_for(each.names), each.host);
   rig.tls.server_name = each.server_name;
