@@ -79,12 +79,12 @@ void S3Upload::complete() {
 }
 
 void S3Upload::completed(const S3Answer& answer) {
-  const bool may_be_done = whole_->may_have_been_done;
+  may_be_stored_ |= whole_->may_have_been_done;
   whole_.reset();
   if (answer.ok()) return stored();
   const std::string problem = core_->problem(answer, "POST (complete a multipart upload)");
   // The answer to an attempt may be lost: then the upload is no more, and the object is there.
-  if (may_be_done && s3_code(answer) == "NoSuchUpload") {
+  if (may_be_stored_ && s3_code(answer) == "NoSuchUpload") {
     upload_id_.clear();
     lost_problem_ = problem;
     whole_ = call("HEAD", {}, &S3Upload::looked);
@@ -93,7 +93,6 @@ void S3Upload::completed(const S3Answer& answer) {
     return;
   }
   fail(problem);
-  if (may_be_done) remove_object(core_, key_);
 }
 
 void S3Upload::looked(const S3Answer& answer) {
