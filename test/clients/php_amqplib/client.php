@@ -2,6 +2,7 @@
 // The client steps with php-amqplib (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
 
 require 'PhpAmqpLib/autoload.php';
+require __DIR__ . '/../php_common.php';
 require __DIR__ . '/UnixConnection.php';
 
 use PhpAmqpLib\Connection\AMQPStreamConnection;
@@ -16,10 +17,6 @@ use PhpAmqpLib\Wire\AMQPTable;
 $exchange = "$prefix.events";
 $queue = "$prefix.q";
 
-const SMALL = 'hello bellhop';
-define('BINARY', "\xac\x01\x01" . implode('', array_map('chr', range(0, 255)))); // looks like a claim check, and is none
-define('LARGE', implode('', array_map(fn ($i) => sprintf('%08d', $i), range(0, 655359)))); // 5 MiB
-
 function connect()
 {
     global $address;
@@ -28,21 +25,6 @@ function connect()
     }
     [$host, $port] = explode(':', $address);
     return new AMQPStreamConnection($host, $port, 'guest', 'guest', read_write_timeout: 20);
-}
-
-function line(string $text): void
-{
-    echo $text, "\n";
-}
-
-function seen(string $body): string
-{
-    return 'bytes=' . strlen($body) . ' md5=' . md5($body);
-}
-
-function yes($value): string
-{
-    return $value ? 'yes' : 'no';
 }
 
 function show(AMQPMessage $m): string

@@ -1,11 +1,9 @@
 <?php
 // The client steps with PHP's amqp extension (see ../README.md). Arguments: host:port, a prefix, a queue type.
 
-[, $address, $prefix, $queueType] = $argv;
+require __DIR__ . '/../php_common.php';
 
-const SMALL = 'hello bellhop';
-define('BINARY', "\xac\x01\x01" . implode('', array_map('chr', range(0, 255)))); // looks like a claim check, and is none
-define('LARGE', implode('', array_map(fn ($i) => sprintf('%08d', $i), range(0, 655359)))); // 5 MiB
+[, $address, $prefix, $queueType] = $argv;
 
 function connect(): AMQPConnection
 {
@@ -14,21 +12,6 @@ function connect(): AMQPConnection
     $connection = new AMQPConnection(['host' => $host, 'port' => $port, 'login' => 'guest', 'password' => 'guest', 'read_timeout' => 20]);
     $connection->connect();
     return $connection;
-}
-
-function line(string $text): void
-{
-    echo $text, "\n";
-}
-
-function seen(string $body): string
-{
-    return 'bytes=' . strlen($body) . ' md5=' . md5($body);
-}
-
-function yes($value): string
-{
-    return $value ? 'yes' : 'no';
 }
 
 function show($m): string
