@@ -9,6 +9,13 @@ from support.rabbitmq import wait_until
 MIB = 1 << 20
 
 
+def at_rest(look):
+    """Whether what `look` sees is the same a little later."""
+    before = look()
+    time.sleep(0.2)
+    return look() == before
+
+
 def test_no_foreign_frame_stands_between_the_frames_of_a_body_not_even_a_heartbeat(bellhop, broker, name):
     daemon = bellhop()
     large, small = Side(broker, name("large")), Side(broker, name("small"))
@@ -84,17 +91,22 @@ def test_a_client_that_reads_nothing_stops_the_deliveries_and_memory_stays_flat(
         side.send(*[body] * 200)  # 120 MB
     consumer = Consumer(daemon, side.queue)
     wait_until(lambda: side.count() < 2000, 15, "deliveries")
-    last = None
-    def settled():
-        nonlocal last
-        now, last_count = side.count(), last
-        last = now
-        time.sleep(0.2)
-        return now == last_count
-    wait_until(settled, 15, "the deliveries to stop")
+    wait_until(lambda: at_rest(side.count), 15, "the deliveries to stop")
     assert side.count() > 1000
     daemon.assert_memory_below(64 * 1024, "VmHWM")
     assert sum(1 for _ in range(2000) if consumer.deliver().body == body) == 2000
+
+
+def test_restored_bodies_wait_for_a_client_that_reads_nothing(bellhop, broker, name):
+    daemon = bellhop()
+    side = Side(broker, name())
+    payload = body_of(1 * MIB)  # the largest that is in memory as a whole
+    side.send(*[check(put_object(daemon, payload))] * 200)
+    consumer = Consumer(daemon, side.queue)
+    side.wait_count(0)
+    wait_until(lambda: at_rest(daemon.memory_kib), 15, "the restoring to stop")
+    assert sum(1 for _ in range(200) if consumer.deliver().body == payload) == 200
+    daemon.assert_memory_below(64 * 1024, "VmHWM")
 
 
 def test_a_consumer_that_dies_in_the_middle_of_a_body_gives_the_message_back(bellhop, broker, name):

@@ -19,6 +19,10 @@ bool keep_foreign(const void*, std::string_view name) {
 
 }  // namespace
 
+bool BodyStream::has_room() const {
+  return core_.client->outbox().pending() <= outbox_bytes_max;
+}
+
 void BodyStream::begin(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
   core_.writer->begin_content();
   Buffer& out = core_.writer->content();
@@ -52,7 +56,7 @@ void BodyStream::read_more() {
     end();
     return;
   }
-  if (core_.client_gone || core_.client->outbox().pending() > outbox_bytes_max) return;
+  if (core_.client_gone || !has_room()) return;
   // Whole frames, but for the last.
   size_t frame_payload_bytes = core_.frame_bytes_max - proto::frame_overhead_bytes;
   size_t piece_bytes = std::max<size_t>(read_bytes / frame_payload_bytes, 1) * frame_payload_bytes;

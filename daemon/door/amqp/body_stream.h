@@ -15,7 +15,10 @@ class BodyStream {
  public:
   explicit BodyStream(SessionCore& core) : core_(core) {}
 
-  // The delivery is ready, at the front of its lane, and the writer is free.
+  // The client has taken most of what it was handed before. Without this all payloads that are in memory
+  // would gather in its outbox.
+  bool has_room() const;
+  // The delivery is ready, at the front of its lane, the writer is free, and there is room.
   void begin(Channel& channel, const std::shared_ptr<Delivery>& delivery);
   // The client's socket took something: goes on, if a stream is under way.
   void read_more();

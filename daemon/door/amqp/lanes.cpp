@@ -53,7 +53,7 @@ bool Lanes::has_returns_to_hand(const Channel& channel) const {
          channel.returns.front()->state != Delivery::State::waiting;
 }
 
-// False: the writer is taken.
+// False: the writer is taken, or the client has to take something first.
 bool Lanes::pump_lane(Channel& channel, Lane& lane) {
   while (!lane.empty()) {
     if (core_.writer->is_busy()) return false;
@@ -76,7 +76,7 @@ bool Lanes::pump_lane(Channel& channel, Lane& lane) {
         if (front->state == Delivery::State::plain) {
           hand_plain(channel, lane);
         } else {
-          if (core_.body_stream->is_yielding()) return false;
+          if (core_.body_stream->is_yielding() || !core_.body_stream->has_room()) return false;
           next_channel_ = size_t{channel.id} + 1;
           core_.body_stream->begin(channel, front);
         }
