@@ -1,7 +1,7 @@
 // ClaimStore: the seam between sessions and the places that payloads are kept. Every call returns at once;
 // the work is done on the store's own threads and each callback is posted to the Executor that came with the
-// call. A callback is called exactly once, unless its Upload or fetch was dropped first (destroyed,
-// cancelled) or its Executor was closed.
+// call. A callback is called exactly once, unless its Upload or LocalObject was destroyed first, its Executor
+// was closed, or the store has ended.
 #pragma once
 
 #include <cstdint>
