@@ -58,11 +58,14 @@ void TlsBridge::carry() {
     if (!down_.empty()) waits[0].events |= POLLOUT;
     if (down_.empty()) waits[1].events |= POLLIN;
     if (up_waits) waits[1].events |= POLLOUT;
-    if (near_ended_) waits[0].fd = -1;  // a hang-up would wake poll again and again
+    // A hang-up would wake poll again and again, though nothing can be done about it now.
+    if (near_ended_ || (near_hung_up_ && up_waits)) waits[0].fd = -1;
+    const bool is_last = near_ended_ || near_hung_up_;
     const bool at_once = down_.empty() && tls_->has_unread();
-    const int ready = ::poll(waits, 2, at_once ? 0 : near_ended_ ? last_send_ms : -1);
+    const int ready = ::poll(waits, 2, at_once ? 0 : is_last ? last_send_ms : -1);
     if (ready < 0 && errno != EINTR) break;
-    if (ready == 0 && near_ended_ && !at_once) break;
+    if (ready == 0 && is_last && !at_once) break;
+    if ((waits[0].revents & (POLLHUP | POLLERR)) != 0) near_hung_up_ = true;
     open = carry_up() && carry_down();
   }
   tls_->end(broker_fd_);

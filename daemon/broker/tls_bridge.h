@@ -36,6 +36,7 @@ class TlsBridge {
   std::unique_ptr<TlsStream> tls_;
   Outbox up_, down_;
   bool near_ended_ = false;
+  bool near_hung_up_ = false;  // what it said before may still be to be read
   std::thread thread_;
 };
 

@@ -89,8 +89,9 @@ class ClaimStore {
   // Any thread. `size_bytes` is the payload's announced size.
   virtual std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) = 0;
   // Any thread. Precondition: proto::is_redeemable_key(key).
-  virtual void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
-                     std::function<void(FetchResult)> done) = 0;
+  // When `wanted` has expired nobody waits any more: the work may end early, with any failure.
+  virtual void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+                     std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) = 0;
   // Any thread. The undo of a publish that no queue can hold. A failure is logged; retention takes the
   // orphan.
   virtual void remove(const std::string& key) = 0;

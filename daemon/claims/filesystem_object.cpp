@@ -114,7 +114,7 @@ FetchResult cannot_open(const StorePlace& place, const StoreDirectory& directory
 }  // namespace
 
 FetchResult fetch_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key,
-                         const Expected& expected) {
+                         const Expected& expected, const std::weak_ptr<const void>& wanted) {
   const StorePlace& place = core->place;
   if (!proto::is_redeemable_key(key)) return {nullptr, {Kind::corrupt, proto::bad_key_reason(key)}};
   const auto directory = StoreDirectory::open(place);
@@ -146,6 +146,7 @@ FetchResult fetch_object(const std::shared_ptr<FilesystemCore>& core, const std:
   Buffer bytes(keep ? size : verify_piece_bytes);
   PayloadHash hash;
   for (uint64_t offset = 0; offset < size;) {
+    if (wanted.expired()) return failed(Kind::unavailable, key, "nobody waits for it any more");
     const size_t count = static_cast<size_t>(std::min<uint64_t>(bytes.size(), size - offset));
     const auto got = read_fully(file->get(), offset, bytes.data(), count);
     if (!got) {

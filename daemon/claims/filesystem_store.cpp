@@ -126,13 +126,14 @@ std::unique_ptr<Upload> FilesystemStore::begin(uint64_t size_bytes, std::shared_
 }
 
 void FilesystemStore::fetch(const std::string& key, const Expected& expected,
-                            std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
-  core_->pool.run(
-      [core = core_, key, expected, executor = std::move(executor), done = std::move(done)]() mutable {
-        executor->post([result = fetch_object(core, key, expected), done = std::move(done)]() mutable {
-          done(std::move(result));
-        });
-      });
+                            std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                            std::function<void(FetchResult)> done) {
+  core_->pool.run([core = core_, key, expected, wanted = std::move(wanted), executor = std::move(executor),
+                   done = std::move(done)]() mutable {
+    executor->post([result = fetch_object(core, key, expected, wanted), done = std::move(done)]() mutable {
+      done(std::move(result));
+    });
+  });
 }
 
 void FilesystemStore::remove(const std::string& key) {

@@ -27,8 +27,8 @@ class FilesystemStore : public ClaimStore {
 
   const std::string& name() const override { return core_->place.name; }
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
-  void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
-             std::function<void(FetchResult)> done) override;
+  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+             std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
   void remove(const std::string& key) override;
 
  private:

@@ -104,7 +104,8 @@ std::unique_ptr<Upload> MemoryStore::begin(uint64_t size_bytes, std::shared_ptr<
   return std::make_unique<MemoryUpload>(core_, size_bytes, std::move(executor));
 }
 
-void MemoryStore::fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
+void MemoryStore::fetch(const std::string& key, const Expected& expected,
+                        std::weak_ptr<const void> /*wanted*/, std::shared_ptr<Executor> executor,
                         std::function<void(FetchResult)> done) {
   executor->post([result = find_object(*core_, key, expected), done = std::move(done)]() mutable {
     done(std::move(result));

@@ -8,8 +8,6 @@ namespace bellhop {
 
 namespace {
 constexpr uint64_t stall_check_ms = 250;
-// An attempt that got so far starts the count of attempts anew: a long download over a bad line goes on.
-constexpr uint64_t progress_bytes = uint64_t{1} << 20;
 }  // namespace
 
 // Freed when libuv has let go of it.
@@ -91,10 +89,9 @@ void S3Client::run(const std::shared_ptr<S3Call>& call) {
 }
 
 void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
-  const uint64_t received_bytes = call->transfer_->received_bytes();
   call->transfer_.reset();
   if (call->amend) call->amend(answer);
-  if (received_bytes >= progress_bytes) call->attempt_ = 1;
+  if (std::exchange(call->has_progressed, false)) call->attempt_ = 1;
   const bool transient = outcome_of(answer) == S3Outcome::transient ||
                          (!answer.ok() && call->is_transient_too && call->is_transient_too(answer));
   if (transient && answer.sent_all) call->may_have_been_done = true;

@@ -36,6 +36,7 @@ class S3Call {
   // Of the last attempt. The call is over when it runs.
   std::function<void(S3Answer answer)> done;
   bool once = false;                // no second attempt
+  bool has_progressed = false;      // set by whoever takes the answer: the count of attempts starts anew
   bool is_undo = false;             // a store that ends waits for it
   bool may_have_been_done = false;  // an attempt sent all of its request and got no final answer
 

@@ -16,18 +16,24 @@ namespace {
 
 using Kind = FetchFailure::Kind;
 
+// An attempt that got so much farther than all before it starts the count of attempts anew: a long download
+// over a bad line goes on.
+constexpr uint64_t progress_bytes_min = uint64_t{1} << 20;
 constexpr long precondition_failed = 412, range_not_satisfiable = 416;
 
 // One fetch, on the store's thread, kept by its call.
 class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
  public:
-  S3Fetch(std::shared_ptr<S3Core> core, std::string key, Expected expected,
+  S3Fetch(std::shared_ptr<S3Core> core, std::string key, Expected expected, std::weak_ptr<const void> wanted,
           std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done)
       : core_(std::move(core)),
         key_(std::move(key)),
         expected_(std::move(expected)),
+        wanted_(std::move(wanted)),
         executor_(std::move(executor)),
         done_(std::move(done)) {}
+
+  bool is_wanted() const { return !wanted_.expired(); }
 
   void start() {
     call_ = core_->call("GET", core_->address.object_url(key_));
@@ -56,10 +62,15 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   }
 
   bool take(const S3Answer& head, Bytes piece) {
+    if (wanted_.expired()) return failed(Kind::unavailable, "nobody waits for it any more");
     if (is_first_piece_ && !begin_attempt(head)) return false;
     is_first_piece_ = false;
     hash_->update(piece);
     received_bytes_ += piece.size();
+    if (received_bytes_ >= progress_bytes_ + progress_bytes_min) {
+      progress_bytes_ = received_bytes_;
+      call_->has_progressed = true;
+    }
     if (file_) {
       if (auto written = file_->write(received_bytes_ - piece.size(), piece); !written) {
         if (etag_.empty()) return failed(Kind::unavailable, written.error());
@@ -151,6 +162,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   const std::shared_ptr<S3Core> core_;
   const std::string key_;
   const Expected expected_;
+  const std::weak_ptr<const void> wanted_;
   const std::shared_ptr<Executor> executor_;
   std::function<void(FetchResult)> done_;
   std::shared_ptr<S3Call> call_;
@@ -158,6 +170,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   std::string etag_;
   std::optional<uint64_t> total_bytes_;
   uint64_t received_bytes_ = 0;
+  uint64_t progress_bytes_ = 0;  // the farthest that an attempt came, roughly
   bool is_first_piece_ = true, is_small_ = true;
   Buffer bytes_;
   std::shared_ptr<ScratchFile> file_;
@@ -168,11 +181,13 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
 }  // namespace
 
 void fetch_object(const std::shared_ptr<S3Core>& core, const std::string& key, const Expected& expected,
-                  std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
-  core->loop->post(
-      [fetch = std::make_shared<S3Fetch>(core, key, expected, std::move(executor), std::move(done)), core] {
-        if (core->client) fetch->start();
-      });
+                  std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                  std::function<void(FetchResult)> done) {
+  core->loop->post([fetch = std::make_shared<S3Fetch>(core, key, expected, std::move(wanted),
+                                                      std::move(executor), std::move(done)),
+                    core] {
+    if (core->client && fetch->is_wanted()) fetch->start();
+  });
 }
 
 }  // namespace bellhop

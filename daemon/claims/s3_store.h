@@ -23,8 +23,8 @@ class S3Store : public ClaimStore {
 
   const std::string& name() const override { return core_->name; }
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
-  void fetch(const std::string& key, const Expected& expected, std::shared_ptr<Executor> executor,
-             std::function<void(FetchResult)> done) override;
+  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+             std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
   void remove(const std::string& key) override;
 
  private:

@@ -10,8 +10,7 @@ namespace bellhop {
 
 namespace {
 
-constexpr size_t pages_max =
-    1000;  // of up to a thousand each: a service that never ends its list is not followed
+constexpr size_t pages_max = 4000;  // a service that never ends its list is not followed
 
 // Runs one request and waits for it.
 S3Answer ask(const std::shared_ptr<S3Core>& core, const std::string& method, const std::string& url) {
@@ -60,7 +59,8 @@ Result<std::vector<UnfinishedUpload>> list_unfinished_uploads(const std::shared_
   std::vector<UnfinishedUpload> found;
   std::string key_marker, id_marker;
   for (size_t pages = 0; pages < pages_max; ++pages) {
-    S3Address::Query query{{"uploads", ""}};
+    // An answer is cut at a megabyte: this many of the longest names fit.
+    S3Address::Query query{{"uploads", ""}, {"max-uploads", "250"}};
     if (!core->address.prefix().empty()) query.emplace_back("prefix", core->address.prefix());
     if (!key_marker.empty()) query.emplace_back("key-marker", key_marker);
     if (!id_marker.empty()) query.emplace_back("upload-id-marker", id_marker);

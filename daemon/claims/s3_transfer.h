@@ -59,8 +59,6 @@ class S3Transfer : public CurlTransfer {
   // The body has more now.
   void resume();
   bool has_sent_all() const { return answer_.sent_all; }
-  // Bytes that were received.
-  uint64_t received_bytes() const { return received_bytes_; }
   // Nothing moved for the store's timeout, although the other side could have; or a payload moves so slowly
   // that it comes to the same: an attempt may take the timeout and one second for each KiB moved.
   bool is_stalled() const;

@@ -72,7 +72,7 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
       if (auto queue = decode_queue_declare_ok(frame.payload)) {
         channel.last_queue = queue.value();
         if (!channel.declares_awaited.empty()) {
-          if (channel.declares_awaited.front()) core_.exclusive_queues.insert(channel.last_queue);
+          if (channel.declares_awaited.front()) core_.note_exclusive(channel.last_queue);
           channel.declares_awaited.pop_front();
         }
       }

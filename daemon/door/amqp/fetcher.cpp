@@ -100,7 +100,8 @@ void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
     }
     return;
   }
-  order[delivery->next_store]->fetch(delivery->key, delivery->expected, core_.mailbox,
+  order[delivery->next_store]->fetch(delivery->key, delivery->expected, std::weak_ptr<const void>(delivery),
+                                     core_.mailbox,
                                      [this, weak = std::weak_ptr(delivery)](FetchResult result) {
                                        auto alive = weak.lock();
                                        if (alive != nullptr) fetched(alive, std::move(result));

@@ -382,7 +382,7 @@ bool Releaser::get(Channel& channel, const proto::Frame& frame) {
 void Releaser::declare(Channel& channel, const proto::Frame& frame) {
   auto declare = proto::decode_queue_declare(frame.payload);
   if (!declare) return;
-  if (declare.value().exclusive) core_.exclusive_queues.insert(declare.value().queue);
+  if (declare.value().exclusive) core_.note_exclusive(declare.value().queue);
   if (declare.value().nowait) {
     channel.last_queue = declare.value().queue;
   } else {

@@ -69,7 +69,12 @@ class SessionCore {
   uint16_t private_channel_id = 0;  // 0: there is none
   std::string broker_user;  // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
 
-  std::set<std::string> exclusive_queues;  // that this connection declared
+  std::set<std::string> exclusive_queues;  // that this connection declared, under names of the client's
+  // A queue that the broker named is parked like an exclusive one by its name: a client may make any number
+  // of those.
+  void note_exclusive(const std::string& queue) {
+    if (!queue.starts_with("amq.")) exclusive_queues.insert(queue);
+  }
 
   std::unique_ptr<Link> client, broker;
   std::unique_ptr<ClientWriter> writer;

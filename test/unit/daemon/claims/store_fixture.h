@@ -146,7 +146,7 @@ inline Result<Claim> put_payload(ClaimStore& store, const Buffer& payload, size_
 inline FetchResult fetch(ClaimStore& store, const std::string& key, const Expected& expected = {}) {
   auto executor = std::make_shared<TestExecutor>();
   std::optional<FetchResult> result;
-  store.fetch(key, expected, executor, [&result](FetchResult found) { result = std::move(found); });
+  store.fetch(key, expected, executor, executor, [&result](FetchResult found) { result = std::move(found); });
   executor->run_until([&result] { return result.has_value(); });
   return *result;
 }
