@@ -14,18 +14,22 @@
 
 namespace bellhop {
 
+class SpillFile;
+
 // notice: no content, a method that must not overtake the deliveries before it (a consumer's cancel-ok).
 enum class DeliveryKind : uint8_t { deliver, get_ok, returned, notice };
 
 struct Delivery {
   enum class State : uint8_t {
-    plain,     // `frames` are what the client gets
-    queued,    // waits for a transfer's place
-    fetching,  // a store was asked
-    waiting,   // no store could be reached: asked again at retry_at_ms
-    ready,     // `object` is local and verified
-    parking,   // a permanent failure: being sent to the parked queue
-    settled,   // parked or skipped: nothing for the client
+    plain,      // `frames` are what the client gets
+    spilled,    // they are in a scratch file
+    returning,  // they are being read from there
+    queued,     // waits for a transfer's place
+    fetching,   // a store was asked
+    waiting,    // no store could be reached: asked again at retry_at_ms
+    ready,      // `object` is local and verified
+    parking,    // a permanent failure: being sent to the parked queue
+    settled,    // parked or skipped: nothing for the client
   };
 
   uint16_t channel = 0;
@@ -42,6 +46,11 @@ struct Delivery {
   bool unframed = false;  // plain: an inline frame's prefix was stripped
   bool open = false;      // plain: more frames of its content are still to come
 
+  std::shared_ptr<SpillFile> spilled_in;  // spilled, returning: where its frames are
+  uint64_t spilled_at = 0;
+  size_t spilled_bytes = 0;
+  size_t spilling_bytes = 0;  // of them in memory, until they are written
+
   Buffer method, header, body;  // a check: the payloads as the broker sent them (a return: method and header
                                 // already the client's own)
   std::string key;
@@ -50,7 +59,7 @@ struct Delivery {
   bool strip_claim_headers = false;
   // Part of the session's memory until the delivery leaves its lane.
   size_t held_bytes() const {
-    return sizeof(Delivery) + method.size() + header.size() + frames.size() + body.size();
+    return sizeof(Delivery) + method.size() + header.size() + frames.size() + spilling_bytes + body.size();
   }
 
   size_t next_store = 0;    // position in the order of stores to ask

@@ -53,7 +53,7 @@ class Mount:
 
 
 class FailingDisk:
-    """Calls of the daemon that fail: fsync (of a file), fsync-directory, linkat, pread (of a file)."""
+    """Calls of the daemon that fail: fsync (of a file), fsync-directory, linkat, pread (of a file with a name), pread-unnamed."""
 
     def __init__(self, folder):
         self.path = pathlib.Path(folder) / "disk-fault"

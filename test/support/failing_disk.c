@@ -39,8 +39,8 @@ ssize_t pread(int fd, void* into, size_t count, off_t offset) {
   static ssize_t (*real)(int, void*, size_t, off_t);
   if (real == NULL) real = (ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, "pread");
   struct stat status;
-  int is_object = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  return is_object && fails("pread") ? -1 : real(fd, into, count, offset);
+  int is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  return is_file && fails(status.st_nlink == 0 ? "pread-unnamed" : "pread") ? -1 : real(fd, into, count, offset);
 }
 
 ssize_t pread64(int fd, void* into, size_t count, off_t offset) {

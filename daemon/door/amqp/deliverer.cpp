@@ -279,8 +279,10 @@ void Deliverer::finish_plain(Channel& channel) {
   out.stage = DeliveryAssembly::Stage::idle;
   if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) channel.gets_awaited.pop_front();
   if (out.queued) {
-    channel.lane(out.kind).back()->open = false;
+    Lane& lane = channel.lane(out.kind);
+    lane.back()->open = false;
     core_.lanes->pump(channel);
+    if (!lane.empty()) core_.spill->consider(lane.back());
     return;
   }
   if (out.kind != DeliveryKind::returned && !out.no_ack && !out.tagged) {

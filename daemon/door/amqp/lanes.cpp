@@ -71,6 +71,9 @@ bool Lanes::pump_lane(Channel& channel, Lane& lane) {
       case Delivery::State::queued:
         core_.fetcher->start(front);
         return true;
+      case Delivery::State::spilled:
+        core_.spill->bring_back(lane);
+        return true;
       case Delivery::State::plain:
       case Delivery::State::ready:
         if (front->state == Delivery::State::plain) {

@@ -2,6 +2,7 @@
 // in the check's lane until the payload is there; the front is handed over as soon as the writer is free.
 //
 //   plain ──────────────────────────────► its frames are written
+//   spilled ─► returning (spill) ───────► plain
 //   queued ─► fetching ─► ready (fetcher) ► body_stream
 //   settled ────────────────────────────► dropped
 //

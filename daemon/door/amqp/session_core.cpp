@@ -43,6 +43,7 @@ SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
   deliverer = std::make_unique<Deliverer>(*this);
   outcomes = std::make_unique<Outcomes>(*this);
   lanes = std::make_unique<Lanes>(*this);
+  spill = std::make_unique<Spill>(*this);
   fetcher = std::make_unique<Fetcher>(*this);
   body_stream = std::make_unique<BodyStream>(*this);
   undeliverable = std::make_unique<Undeliverable>(*this);

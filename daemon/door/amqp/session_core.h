@@ -17,6 +17,7 @@
 #include "daemon/claims/stores.h"
 #include "daemon/door/amqp/channel.h"
 #include "daemon/door/amqp/client_writer.h"
+#include "daemon/door/amqp/spill.h"
 #include "daemon/ops/budget.h"
 #include "daemon/ops/mailbox.h"
 #include "proto/uuid.h"
@@ -45,6 +46,7 @@ struct Shared {
   std::unique_ptr<Stores> stores;
   std::unique_ptr<const TlsContext> tls;  // null: no URL is an amqps:// one
   std::unique_ptr<Budget> budget;
+  SpillSpace spill;
   std::atomic<size_t> preferred_url{0};
   std::string host;
 };
@@ -86,6 +88,7 @@ class SessionCore {
   std::unique_ptr<Deliverer> deliverer;
   std::unique_ptr<Outcomes> outcomes;
   std::unique_ptr<Lanes> lanes;
+  std::unique_ptr<Spill> spill;
   std::unique_ptr<Fetcher> fetcher;
   std::unique_ptr<BodyStream> body_stream;
   std::unique_ptr<Undeliverable> undeliverable;
