@@ -12,7 +12,7 @@ from support.rabbitmq import Node
 def node():
     """A broker with two users of different rights and two virtual hosts."""
     node = Node.start()
-    node.ctl("eval", """
+    node.eval("""
         lists:foreach(fun(User) -> rabbit_auth_backend_internal:add_user(User, User, <<"test">>) end, [<<"reader">>, <<"writer">>]),
         rabbit_vhost:add(<<"other">>, <<"test">>),
         rabbit_auth_backend_internal:set_permissions(<<"reader">>, <<"/">>, <<"">>, <<"">>, <<".*">>, <<"test">>),

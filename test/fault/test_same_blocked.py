@@ -21,8 +21,8 @@ def same(own_rabbit):
 @pytest.fixture(params=ALARMS)
 def alarm(own_rabbit, request):
     raise_it, clear_it = ALARMS[request.param]
-    yield lambda on: own_rabbit.ctl("eval", raise_it if on else clear_it)
-    own_rabbit.ctl("eval", clear_it)
+    yield lambda on: own_rabbit.eval(raise_it if on else clear_it)
+    own_rabbit.eval(clear_it)
 
 
 def test_who_is_told_and_when(same, alarm):

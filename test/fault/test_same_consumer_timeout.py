@@ -8,7 +8,7 @@ from support.differential import Differential
 
 @pytest.fixture(scope="module")
 def same(own_rabbit):
-    own_rabbit.ctl("eval", "application:set_env(rabbit, channel_tick_interval, 200), application:set_env(rabbit, consumer_timeout, 500).")
+    own_rabbit.eval("application:set_env(rabbit, channel_tick_interval, 200), application:set_env(rabbit, consumer_timeout, 500).")
     with Differential(own_rabbit) as differential:
         yield differential
 

@@ -14,6 +14,7 @@ the daemons under test are sent: to the second with BELLHOP_TEST_TLS=1, which ma
 import atexit
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -288,6 +289,15 @@ class Node:
             raise AssertionError(f"rabbitmqctl {' '.join(map(str, args))}: {done.stdout}")
         return done.stdout
 
+    def eval(self, expression):
+        """Evaluates Erlang in the node, without the seconds that rabbitmqctl takes to start; returns what it gives, as text."""
+        cookie = (self.folder / "home" / ".erlang.cookie").read_text()
+        done = subprocess.run([*CHROOT, "erl_call", "-sname", self.name, "-c", cookie, "-e"], env=self.env(), input=f"{expression.strip()}\n",
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60 * TIME_FACTOR)
+        match = re.fullmatch(r"\{ok, (.*)\}\s*", done.stdout, re.DOTALL)
+        assert match, f"{expression}: {done.stdout}"
+        return match[1]
+
     def rows(self, *args):
         """A listing as a list of lists of strings."""
         return [line.split("\t") for line in self.ctl(*args, "--no-table-headers").splitlines()]
@@ -298,10 +308,10 @@ class Node:
 
     def block(self):
         """A memory alarm: connections that publish are blocked at once."""
-        self.ctl("set_vm_memory_high_watermark", "0.00001")
+        self.eval("vm_memory_monitor:set_vm_memory_high_watermark(0.00001).")
 
     def unblock(self):
-        self.ctl("set_vm_memory_high_watermark", "0.4")
+        self.eval("vm_memory_monitor:set_vm_memory_high_watermark(0.4).")
 
     def close_all_connections(self, reason="closed by the test"):
         self.ctl("close_all_connections", reason)
