@@ -108,7 +108,7 @@ def test_a_header_that_no_longer_fits_is_nacked_alone(bellhop, broker, name, siz
     up.channel.publish("", queue, b"next")
     assert up.channel.confirms(2) == {1: "nack", 2: "ack"}
     assert direct.get_wait(queue).body == b"next"
-    assert daemon.objects() == []
+    wait_until(lambda: daemon.objects() == [], what="the refused publish's object removed")
 
 
 @pytest.mark.parametrize("size", [10, 70 * KIB])
@@ -121,7 +121,7 @@ def test_without_confirms_a_header_that_no_longer_fits_closes_the_channel_with_3
     up.channel.expect_close(311)
     up.client.channel(1).publish("", queue, b"next")
     assert direct.get_wait(queue).body == b"next"
-    assert daemon.objects() == []
+    wait_until(lambda: daemon.objects() == [], what="the refused publish's object removed")
 
 
 def test_a_header_that_exactly_fits_passes_when_nothing_is_added(bellhop, broker, name):
