@@ -374,7 +374,9 @@ void Publisher::uploaded(Channel* channel, const std::shared_ptr<PublishJob>& jo
     job->transaction.stored(*job->store, std::move(result.value()));
   } else {
     job->refused_code = 541;
-    job->refused_text = "INTERNAL_ERROR - store '" + job->store->name() + "': " + result.error();
+    const std::string where = "store '" + job->store->name() + "': ";
+    job->refused_text =
+        "INTERNAL_ERROR - " + (result.error().starts_with(where) ? result.error() : where + result.error());
   }
   job->settled = true;
   end_job(*job);
