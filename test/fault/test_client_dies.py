@@ -32,7 +32,8 @@ def test_in_the_handshake(bellhop, gone, stage, kill):
             break
     getattr(client, kill)()
     gone(daemon)
-    wait_until(lambda: (daemon.descriptors(), daemon.threads()) == before, what="descriptors and threads given back")
+    # A store's thread that was idle at the start may have ended meanwhile.
+    wait_until(lambda: daemon.descriptors() == before[0] and daemon.threads() <= before[1], what="descriptors and threads given back")
     amqp.connect(daemon.socket).close()
 
 
