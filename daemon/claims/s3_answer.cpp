@@ -53,7 +53,7 @@ std::string s3_code(const S3Answer& answer) {
 
 S3Outcome outcome_of(const S3Answer& answer) {
   if (answer.ok()) return S3Outcome::ok;
-  if (answer.stalled) return S3Outcome::transient;
+  if (answer.stalled || (answer.endless && answer.status < 300)) return S3Outcome::transient;
   if (answer.code != CURLE_OK && answer.status < 300)
     return is_lasting(answer.code) ? S3Outcome::denied : S3Outcome::transient;
   const std::string code = s3_code(answer);
@@ -73,6 +73,8 @@ std::string describe(const S3Answer& answer, const std::string& bucket, const st
   const std::string code = s3_code(answer);
   if (answer.stalled) {
     why = "nothing, or next to nothing, moved for the store's timeout";
+  } else if (answer.endless && answer.status < 300) {
+    why = fmt::format("{} with an answer that does not end", answer.status);
   } else if (answer.status >= 300) {
     why = fmt::format("{}{}{}", answer.status, code.empty() ? "" : " ", code);
     if (const auto message = proto::xml_text(answer.body, "Message"); message && !message->empty())

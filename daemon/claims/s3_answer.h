@@ -19,6 +19,7 @@ struct S3Answer {
   std::string body;       // an error's, or a small answer's; at most 1 MiB
   bool sent_all = false;  // the whole request was handed to the connection
   bool stalled = false;   // ended by bellhop: nothing moved for the store's `timeout`
+  bool endless = false;   // ended by bellhop: its body went beyond what is kept
 
   bool ok() const { return code == CURLE_OK && status >= 200 && status < 300; }
 };

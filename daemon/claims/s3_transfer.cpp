@@ -129,12 +129,15 @@ void S3Transfer::resume() {
 
 bool S3Transfer::is_stalled() const {
   if (!running_ || paused_) return false;
-  if (loop_.now_ms() - moved_at_ms_ > timeout_ms_) return true;
-  // A question, or a payload that is sent, may take the service a while: a blank now and then shows that it
-  // is there.
+  const uint64_t now = loop_.now_ms();
+  if (now - moved_at_ms_ > timeout_ms_) return true;
+  // To put a payload's parts together may take the service a while: a blank now and then shows that it is
+  // there.
+  if (answer_.sent_all && request_.method == "POST") return false;
+  if (!answer_.body.empty()) return now - body_began_at_ms_ > timeout_ms_;
   if (answer_.sent_all && !request_.sink) return false;
   const uint64_t moved_kib = (sent_bytes_ + received_bytes_) / 1024;
-  return loop_.now_ms() - began_at_ms_ - paused_ms_ > timeout_ms_ + moved_kib * 1000;
+  return now - began_at_ms_ - paused_ms_ > timeout_ms_ + moved_kib * 1000;
 }
 
 void S3Transfer::end_as_stalled() {
@@ -174,9 +177,10 @@ int S3Transfer::on_seek(void* self, curl_off_t offset, int origin) {
 size_t S3Transfer::on_header(char* from, size_t size, size_t count, void* self) {
   auto& transfer = *static_cast<S3Transfer*>(self);
   const std::string_view line(from, size * count);
-  transfer.moved_at_ms_ = transfer.loop_.now_ms();
   S3Answer& answer = transfer.answer_;
   if (line.starts_with("HTTP/")) {  // of a 100 Continue too, before the answer itself
+    // The answer's own comes once; the others, and fields, may come for ever.
+    if (!line.substr(line.find(' ') + 1).starts_with('1')) transfer.moved_at_ms_ = transfer.loop_.now_ms();
     answer.etag.clear();
     answer.content_range.clear();
     answer.content_bytes.reset();
@@ -204,8 +208,11 @@ size_t S3Transfer::on_write(char* from, size_t size, size_t count, void* self) {
     transfer.received_bytes_ += bytes;
     return transfer.request_.sink(answer, as_bytes({from, bytes})) ? bytes : 0;
   }
-  // What is beyond is not needed to understand an error.
-  answer.body.append(from, std::min(bytes, kept_bytes_max - answer.body.size()));
+  if (answer.body.empty()) transfer.body_began_at_ms_ = transfer.loop_.now_ms();
+  // No answer is longer: it would never end, and keep its request.
+  answer.endless = bytes > kept_bytes_max - answer.body.size();
+  if (answer.endless) return 0;
+  answer.body.append(from, bytes);
   return bytes;
 }
 

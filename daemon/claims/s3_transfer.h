@@ -59,8 +59,9 @@ class S3Transfer : public CurlTransfer {
   // The body has more now.
   void resume();
   bool has_sent_all() const { return answer_.sent_all; }
-  // Nothing moved for the store's timeout, although the other side could have; or a payload moves so slowly
-  // that it comes to the same: an attempt may take the timeout and one second for each KiB moved.
+  // Nothing moved for the store's timeout, although the other side could have; or the answer's body takes
+  // longer than it; or a payload moves so slowly that it comes to the same: an attempt may take the timeout
+  // and one second for each KiB moved.
   bool is_stalled() const;
   void end_as_stalled();
 
@@ -81,6 +82,7 @@ class S3Transfer : public CurlTransfer {
   uint64_t sent_bytes_ = 0, received_bytes_ = 0;
   uint64_t moved_at_ms_;
   const uint64_t began_at_ms_;
+  uint64_t body_began_at_ms_ = 0;              // answer_.body
   uint64_t paused_at_ms_ = 0, paused_ms_ = 0;  // waiting for the body is nobody's slowness here
   const uint32_t timeout_ms_;
   bool paused_ = false;

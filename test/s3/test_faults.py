@@ -9,7 +9,7 @@ from support.checks import Consumer, Side, body_of, check
 from support.publishing import publisher
 from support.rabbitmq import free_port
 from support.s3 import S3rver
-from support.s3_proxy import INTERNAL, SLOW_DOWN, UNAVAILABLE, Answer, Hang, ResetDown, ResetUp, S3Proxy, Trickle
+from support.s3_proxy import INTERNAL, SLOW_DOWN, UNAVAILABLE, Answer, Endless, Hang, ResetDown, ResetUp, S3Proxy, Trickle
 
 MIB = 1 << 20
 PAYLOAD = body_of(100_000)
@@ -146,6 +146,16 @@ def test_an_answer_that_only_trickles_is_left_too(setting, proxy):
     proxy.rule = lambda request: next(faults, None)
     here.comes_back(PAYLOAD)
     assert len(proxy.seen("GET")) == 2
+
+
+@pytest.mark.parametrize("answer, words", [(Endless(200), "200 with an answer that does not end"), (Endless(403), "PUT: 403"),
+                                          (Endless(500), "PUT: 500"), (Endless(200, trickles=True), "moved for the store's timeout"),
+                                          (Endless(100, trickles=True), "moved for the store's timeout")])
+def test_an_answer_without_an_end_does_not_keep_its_request(setting, proxy, answer, words):
+    here = setting(timeout="1s", retries=1)
+    proxy.rule = lambda request: answer
+    here.publish(PAYLOAD, "basic.nack")
+    assert words in here.refused()
 
 
 def test_a_slow_client_is_no_reason_to_give_up_its_upload(bellhop, broker, name, tls_s3rver):

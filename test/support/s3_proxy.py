@@ -10,6 +10,7 @@ the Host header is passed on as it came.
         proxy.rule = lambda request: ResetDown(70000)   # ... when so much of the answer's body has gone out
         proxy.rule = lambda request: Hang()         # no answer, until hang_over()
         proxy.rule = lambda request: Trickle()      # the answer's body comes a byte at a time, twenty a second
+        proxy.rule = lambda request: Endless(200)   # an answer of the proxy's own whose body goes on and on; 100: that comes again and again
         proxy.rule = None                           # everything is passed on
 """
 
@@ -54,6 +55,12 @@ class Hang:
 
 class Trickle:
     pass
+
+
+@dataclasses.dataclass
+class Endless:
+    status: int
+    trickles: bool = False
 
 
 SLOW_DOWN = Answer(503, "SlowDown", "Please reduce your request rate.")
@@ -150,6 +157,15 @@ class S3Proxy:
                 self._skip(stream, int(headers.get("content-length", 0)))
             client.sendall(act.bytes())
             return "expect" not in headers
+        if isinstance(act, Endless):
+            request.status = act.status
+            self._skip(stream, int(headers.get("content-length", 0)))
+            head = f"HTTP/1.1 {act.status} X\r\n\r\n".encode()
+            more = head if act.status == 100 else b" "
+            client.sendall(head)
+            while True:
+                client.sendall(more if act.trickles else more * 65536)
+                time.sleep(0.05 if act.trickles else 0)
         if isinstance(act, Hang):
             self._over.wait()
             raise _Reset
