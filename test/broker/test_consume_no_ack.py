@@ -105,6 +105,7 @@ def test_what_a_no_ack_consumer_was_not_handed_is_parked_when_bellhop_ends(bellh
     daemon.sigterm()
     consumer.client.expect_close(320)
     expect_parked(side)
+    assert daemon.wait() == 0
 
 
 def test_a_no_ack_get_of_a_check_is_acknowledged_after_its_last_byte(bellhop, broker, name):

@@ -52,6 +52,7 @@ class Bellhop:
         self.expect_exit = expect_exit
         self.env, self.wrapper = env or {}, list(wrapper)
         self.process = None
+        self.told_to_end = None  # the process that got a SIGTERM
         self.log = ""
         self._log_lock = threading.Lock()
         self.store_path = self.folder / "claims"
@@ -138,6 +139,7 @@ class Bellhop:
         return wait_until(found, timeout, f"{pattern!r} in bellhop's log; it has:\n{self.log[-4000:]}")
 
     def sigterm(self):
+        self.told_to_end = self.process.pid
         self.process.send_signal(signal.SIGTERM)
 
     def kill(self):
@@ -167,7 +169,8 @@ class Bellhop:
         """SIGTERM, wait, and check the exit code and the log."""
         code = None
         if self.process is not None:
-            if self.process.poll() is None:
+            # A second one would end it at once.
+            if self.process.poll() is None and self.told_to_end != self.process.pid:
                 self.sigterm()
             try:
                 code = self.wait(60)
