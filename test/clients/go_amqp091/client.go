@@ -77,13 +77,30 @@ func message(body []byte, id string) amqp.Publishing {
 	return amqp.Publishing{ContentType: "text/plain", DeliveryMode: amqp.Persistent, MessageId: id, Body: body}
 }
 
+// Where each channel's confirms come. The library's own DeferredConfirmation misses one that comes before it was noted.
+var confirms = map[*amqp.Channel]chan amqp.Confirmation{}
+
 // A publish in confirm mode, and its outcome.
 func publish(ch *amqp.Channel, exchange, key string, mandatory bool, m amqp.Publishing) string {
-	confirmation := must(ch.PublishWithDeferredConfirmWithContext(ctx, exchange, key, mandatory, false, m))
-	if confirmation.Wait() {
-		return "ack"
+	if confirms[ch] == nil {
+		confirms[ch] = ch.NotifyPublish(make(chan amqp.Confirmation, 100))
 	}
-	return "nack"
+	tag := ch.GetNextPublishSeqNo()
+	check(ch.PublishWithContext(ctx, exchange, key, mandatory, false, m))
+	for {
+		select {
+		case confirmation := <-confirms[ch]:
+			if confirmation.DeliveryTag != tag {
+				continue
+			}
+			if confirmation.Ack {
+				return "ack"
+			}
+			return "nack"
+		case <-time.After(20 * time.Second):
+			log.Panic("no confirm within 20 s")
+		}
+	}
 }
 
 // Hands each delivery to enough, until that is true.
