@@ -6,6 +6,7 @@
     bellhop     a factory: bellhop({...config without broker.url...}) starts a daemon in front of `rabbit`, ended with the test
     broker      a raw AMQP client connected to `rabbit` directly
     name        a function that makes names for queues and exchanges that no other test uses
+    gate        a disk whose calls can be held up (support/gate.py), open again at the end
     same        runs a program straight at `rabbit` and through bellhop, and compares what both saw (support/differential.py)
 """
 
@@ -21,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from support import amqp, rabbitmq  # noqa: E402
 from support.bellhop import Bellhop  # noqa: E402
 from support.differential import Differential  # noqa: E402
+from support.gate import Gate  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +51,13 @@ def own_rabbit():
     node = rabbitmq.Node.start()
     yield node
     node.stop()
+
+
+@pytest.fixture
+def gate(tmp_path):
+    gate = Gate(tmp_path)
+    yield gate
+    gate.open()
 
 
 class _Factory:

@@ -7,7 +7,6 @@ import pytest
 
 from support import amqp
 from support.checks import Consumer, Side, body_of
-from support.gate import Gate
 from support.publishing import publisher
 from support.rabbitmq import TIME_FACTOR
 from support.scripted_broker import background
@@ -94,13 +93,6 @@ def test_half_sent_bodies_of_many_sessions_and_channels_leave_room_for_everybody
         if (number := delivery.properties["message_id"]) in bodies:
             assert delivery.body == bodies.pop(number)
     assert bodies == {}
-
-
-@pytest.fixture
-def gate(tmp_path):
-    gate = Gate(tmp_path)
-    yield gate
-    gate.open()
 
 
 def test_a_slow_upload_delays_its_own_channel_alone(bellhop, broker, name, gate):

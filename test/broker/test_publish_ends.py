@@ -6,18 +6,10 @@ import os
 import pytest
 
 from support import amqp
-from support.gate import Gate
 from support.publishing import INLINE, KIB, MIB, count, declare, key_of, pattern, publisher
 from support.rabbitmq import wait_until
 
 NO_CHECK = {"claim_check": {"enabled": False}}
-
-
-@pytest.fixture
-def gate(tmp_path):
-    gate = Gate(tmp_path)
-    yield gate
-    gate.open()
 
 
 @pytest.mark.parametrize("size", [10, 70 * KIB])

@@ -3,16 +3,8 @@
 import pytest
 
 from support import amqp
-from support.gate import Gate
 from support.publishing import KIB, MIB, count, declare, key_of, pattern, publisher
 from support.rabbitmq import wait_until
-
-
-@pytest.fixture
-def gate(tmp_path):
-    gate = Gate(tmp_path)
-    yield gate
-    gate.open()
 
 
 def test_small_publishes_wait_behind_a_slow_upload_of_their_channel_and_of_no_other(bellhop, broker, name, gate):
