@@ -19,10 +19,9 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 
 from .certificates import shared_authority
-from .rabbitmq import TIME_FACTOR, TLS, alive, wait_until
+from .rabbitmq import TIME_FACTOR, TLS, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SANITIZER = re.compile(r"(ERROR|WARNING): (Address|Thread|Leak|Memory)Sanitizer|runtime error:|UndefinedBehaviorSanitizer")

@@ -18,6 +18,7 @@ variant `relaying`, where that is switched off and contents must be equal to the
 
 import difflib
 import hashlib
+import os
 import re
 
 import pytest
@@ -162,7 +163,7 @@ class Run:
         self.threshold = None if daemon is None else 0 if '"threshold": 0' in daemon.config_path.read_text() else 65536
         self.transcript = Transcript()
         self.clients = []
-        self.tag = hashlib.sha1(str(id(self)).encode() + amqp.os.urandom(8)).hexdigest()[:8]
+        self.tag = hashlib.sha1(str(id(self)).encode() + os.urandom(8)).hexdigest()[:8]
 
     def name(self, word="q"):
         name = f"{word}.{self.tag}"

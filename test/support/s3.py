@@ -21,7 +21,7 @@ import subprocess
 import urllib.parse
 
 from .bellhop import ROOT
-from .rabbitmq import free_port, wait_until
+from .rabbitmq import free_port
 
 MODULES = pathlib.Path(os.environ.get("BELLHOP_TEST_S3RVER_MODULES", ROOT / "build" / "s3rver" / "node_modules"))
 REGION = "us-east-1"

@@ -38,21 +38,14 @@ def background(function, *args, **kwargs):
     return future
 
 
-class Leg(amqp.Client):
+class Leg(amqp.Peer):
     """The broker's end of one connection."""
 
     def __init__(self, sock, tune, server_properties, mechanisms):
-        amqp.FrameStream.__init__(self, sock)
-        self.options = {}
+        super().__init__(sock, frame_max=tune["frame_max"] or 131072)
         self.tune_values = tune
         self.own_properties = server_properties
         self.mechanisms = mechanisms
-        self.timeout = amqp.DEFAULT_TIMEOUT
-        self.assembler = amqp.Assembler()
-        self.inbox = amqp.collections.deque()
-        self.frame_max = tune["frame_max"] or 131072
-        self.heartbeats_seen = 0
-        self.last_frame_at = 0.0
         self.login = self.tuned = self.opened = None
 
     def send_start(self):
