@@ -1,5 +1,5 @@
-// pipelines: named sequences of steps (wire-contract section 4). Pipeline P is exchange P; step s is queue
-// P.s.
+// pipelines: named sequences of steps. Pipeline P is exchange P; step s is queue P.s (proto/README.md,
+// "Pipeline").
 #include <set>
 
 #include "config/load_sections.h"

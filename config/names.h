@@ -1,4 +1,4 @@
-// Which texts are names that AMQP, the wire contract or bellhop itself can carry. Each check reports at the
+// Which texts are names that AMQP, a slip or bellhop itself can carry. Each check reports at the
 // value and returns false.
 #pragma once
 

@@ -33,8 +33,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("bellhop ") + BELLHOP_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration. README.md describes the "
-      "configuration.");
+      "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration. config/README.md "
+      "describes the configuration.");
   std::string file;
   CLI::App* run = app.add_subcommand("run", "Serve in the foreground until SIGTERM (run --config FILE)");
   run->add_option("--config", file, "The YAML configuration")->required()->type_name("FILE");

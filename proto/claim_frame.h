@@ -1,4 +1,4 @@
-// Claim-check framing of a message body (wire-contract section 1):
+// Claim-check framing of a message body (proto/README.md, "Claim frame"):
 //
 //   AC 01 00 <payload>   inline          AC 01 01 <key>   a check: the payload is in the store under <key>
 #pragma once
@@ -18,7 +18,7 @@ enum class Framing { raw, inlined, check };
 // `start` is the body's first bytes, at least min(3, body size) of them.
 Framing framing_of(Bytes start);
 
-// Whether a key may be redeemed (wire-contract section 2): [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not
+// Whether a key may be redeemed (proto/README.md, "Keys"): [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not
 // ending in ".partial".
 bool is_redeemable_key(std::string_view key);
 

@@ -1,5 +1,5 @@
-// The AceMQ envelope headers (wire-contract section 5): written on a publish whose route says so, a header
-// the app already set kept.
+// The AceMQ envelope headers (proto/README.md, "Envelope"): written on a publish whose route says so, a
+// header the app already set kept.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// A carried itinerary (wire-contract section 4): one header, `acemq-routing-slip`, JSON, with the stops ahead
-// and those done.
+// A carried itinerary (proto/README.md, "Carried itinerary"): one header, `acemq-routing-slip`, JSON, with
+// the stops ahead and those done.
 #pragma once
 
 #include <optional>

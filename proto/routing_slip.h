@@ -1,5 +1,5 @@
-// A declared route (wire-contract section 4): three headers that say all steps, which one the message is for,
-// and one run's id.
+// A declared route (proto/README.md, "Declared route"): three headers that say all steps, which one the
+// message is for, and one run's id.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,8 @@ class RoutingSlip {
   // that is none.
   static Result<RoutingSlip> start_of(std::vector<std::string> steps, std::string run_id);
   // Out of a headers table (its fields, without the length). Nothing: the message carries no declared slip. A
-  // missing run id becomes `fresh_run_id`. Never an error: position rules of wire-contract section 4.
+  // missing run id becomes `fresh_run_id`. Never an error: positions are read by proto/README.md, "Declared
+  // route".
   static std::optional<RoutingSlip> from(Bytes header_fields, std::string_view fresh_run_id);
 
   const std::vector<std::string>& steps() const { return steps_; }

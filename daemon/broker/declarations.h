@@ -22,7 +22,7 @@ struct Declaration {
   bool operator==(const Declaration&) const = default;
 };
 
-// wire-contract sections 3 and 4: exchange P; for each step s the quorum queue P.s bound with key s, its
+// proto/README.md, "Pipeline": exchange P; for each step s the quorum queue P.s bound with key s, its
 // P.s.dlq and P.s.parked, and the exchanges acemq.dlx and acemq.retry that tie them together. What depends on
 // another one comes after it.
 std::vector<Declaration> declarations_of(const config::Pipeline& pipeline);

@@ -1,6 +1,6 @@
-// PrivateChannel: the session's own channel of its broker connection, for hops and parks (design section 4).
-// In confirm mode, always mandatory: the client's channel may be transactional, unconfirmed, or be closed by
-// a bad destination.
+// PrivateChannel: the session's own channel of its broker connection, for hops and parks (ARCHITECTURE.md,
+// "Hops and parks have a channel of their own"). In confirm mode, always mandatory: the client's channel may
+// be transactional, unconfirmed, or be closed by a bad destination.
 //
 //   closed ──post──► opening ──open-ok──► selecting ──select-ok──► ready ──channel.close──► closed, each
 //   pending item retried alone

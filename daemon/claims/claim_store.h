@@ -16,7 +16,8 @@
 
 namespace bellhop {
 
-// What stands for a payload in a message. Written and read by wire-contract sections 1 and 5.
+// What stands for a payload in a message. Its form on the wire: proto/README.md, "Claim frame" and "Claim
+// headers".
 struct Claim {
   std::string store;  // the store's configured name
   std::string key;
@@ -24,8 +25,8 @@ struct Claim {
   std::string xxh128;  // 32 lower-case hex digits, XXH3-128 of the payload (canonical, as xxhsum -H2 prints)
 };
 
-// Why a fetch gave no object (wire-contract section 3). missing and corrupt are permanent, unavailable is to
-// be retried.
+// Why a fetch gave no object (daemon/claims/README.md, "Errors"). missing and corrupt are permanent,
+// unavailable is to be retried.
 struct FetchFailure {
   enum class Kind { missing, corrupt, unavailable };
   Kind kind = Kind::unavailable;

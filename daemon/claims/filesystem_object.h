@@ -14,8 +14,8 @@ namespace bellhop {
 inline constexpr uint64_t in_memory_bytes_max = uint64_t{1} << 20;
 
 // Blocking: for a pool thread. Opens the object O_NOFOLLOW, demands a regular file, reads it once from end to
-// end, and compares size and checksum with what the message says. Failures by wire-contract section 3.
-// Ends early, as unavailable, when `wanted` has expired.
+// end, and compares size and checksum with what the message says. Failures by daemon/claims/README.md,
+// "Errors". Ends early, as unavailable, when `wanted` has expired.
 FetchResult fetch_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key,
                          const Expected& expected, const std::weak_ptr<const void>& wanted);
 

@@ -1,4 +1,4 @@
-// Payloads as files of one directory that services share (wire-contract section 2).
+// Payloads as files of one directory that services share (daemon/claims/README.md, "Filesystem store").
 #pragma once
 
 #include <memory>

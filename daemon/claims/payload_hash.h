@@ -1,5 +1,5 @@
-// XXH3-128 of a payload, piece by piece: the checksum in the header bellhop-claim-xxh128 (wire-contract
-// section 5). It protects against damage, not against an attacker.
+// XXH3-128 of a payload, piece by piece: the checksum in the header bellhop-claim-xxh128 (proto/README.md,
+// "Claim headers"). It protects against damage, not against an attacker.
 #pragma once
 
 #include <memory>

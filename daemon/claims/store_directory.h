@@ -1,6 +1,6 @@
-// The directory of a filesystem store (wire-contract section 2): one flat directory, file name = key,
-// contents = payload, and a marker file that tells the store from a bare mount point. Blocking calls: for a
-// store's own threads, and for the start.
+// The directory of a filesystem store (daemon/claims/README.md, "Filesystem store"): one flat directory, file
+// name = key, contents = payload, and a marker file that tells the store from a bare mount point. Blocking
+// calls: for a store's own threads, and for the start.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Where a message with a routing slip goes (wire-contract section 4; design section 4). Pure: headers in,
+// Where a message with a routing slip goes (proto/README.md, "Hop"). Pure: headers in,
 // destination out.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Park: what a message that can never be delivered looks like in its queue's `.parked` queue (wire-contract
-// section 3). Pure.
+// Park: what a message that can never be delivered looks like in its queue's `.parked` queue
+// (proto/README.md, "Parked message"). Pure.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ struct Stamped {
   std::string_view exchange, routing_key, message_id;
 };
 
-// The names of headers that are bellhop's own on an offloaded message (wire-contract section 5).
+// The names of headers that are bellhop's own on an offloaded message (proto/README.md, "Claim headers").
 bool is_claim_header(std::string_view name);
 inline constexpr std::string_view claim_key_header = "bellhop-claim-key";
 inline constexpr std::string_view claim_store_header = "bellhop-claim-store";

@@ -1,4 +1,4 @@
-"""Deliveries whose store is unavailable: held, in order, while everything else of the session goes on (design section 3)."""
+"""Deliveries whose store is unavailable: held, in order, while everything else of the session goes on (daemon/claims/README.md, "Errors")."""
 
 import pytest
 

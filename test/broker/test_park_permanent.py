@@ -1,4 +1,4 @@
-"""Messages that can never be restored: parked as they were, with the reason, and only then acknowledged (wire-contract section 3)."""
+"""Messages that can never be restored: parked as they were, with the reason, and only then acknowledged (proto/README.md, "Parked message")."""
 
 import os
 

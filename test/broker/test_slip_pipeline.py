@@ -35,7 +35,7 @@ def source_arguments(queue):
     return {"x-queue-type": "quorum", "x-dead-letter-exchange": "acemq.dlx", "x-dead-letter-routing-key": queue + ".dlq"}
 
 
-def test_a_pipeline_is_declared_as_the_contract_has_it(bellhop, broker, pipeline):
+def test_a_pipeline_is_declared_as_the_manual_says(bellhop, broker, pipeline):
     daemon = bellhop(config(pipeline))
     daemon.wait_log(r"pipelines declared .*items=24 refused=0")
     channel = broker.channel()

@@ -52,7 +52,7 @@ def test_each_run_has_an_id_of_its_own(bellhop, broker, line):
     assert len(set(runs)) == 3 and all(re.fullmatch(UUID, run) for run in runs)
 
 
-def test_a_carried_itinerary_starts_as_the_contracts_json(bellhop, broker, name):
+def test_a_carried_itinerary_starts_as_the_manuals_json(bellhop, broker, name):
     above = broker.channel()
     queue = slips.short_lived(above, name())
     config = by_itinerary({"exchange": "", "routing_key": queue}, {"exchange": "orders-events", "routing_key": "order.charge", "name": "charge"})

@@ -16,7 +16,7 @@ SHORT_LIVED = {"x-expires": Typed("l", 120000)}
 
 
 class Line:
-    """A pipeline as the wire contract has it: exchange P, and for each step s a queue P.s bound with key s. Queues expire by themselves."""
+    """A pipeline by proto/README.md, "Pipeline": exchange P, and for each step s a queue P.s bound with key s. Queues expire by themselves."""
 
     def __init__(self, channel, name, *steps, queues=True):
         self.name, self.steps = name, list(steps)
@@ -45,7 +45,7 @@ def stop(exchange, key, name=None, completed=None, **unknown):
 
 
 def itinerary(*steps, done=(), **unknown):
-    """The header of a carried itinerary, as compact as the contract wants it."""
+    """The header of a carried itinerary, as compact as libraries write it."""
     root = {"steps": list(steps)}
     if done:
         root["done"] = list(done)

@@ -139,8 +139,8 @@ void Handshake::log_in(StartOk& start_ok, const std::string& mechanism, const st
   step_ = Step::tune;
 }
 
-// Design section 6: on TCP the client's credentials are checked against `users`; on a Unix socket the peer
-// check was made at accept.
+// ARCHITECTURE.md, "Who may log in": on TCP the client's credentials are checked against `users`; on a Unix
+// socket the peer check was made at accept.
 bool Handshake::check_client(const StartOk& start_ok) {
   if (tcp_ == nullptr || tcp_->users.empty()) return true;
   Login login = login_of(start_ok.mechanism, start_ok.response);

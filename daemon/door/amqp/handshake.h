@@ -1,7 +1,7 @@
-// Handshake: the interleaved opening of both legs (design decision 5). Server and client properties pass
-// verbatim; credentials are replaced when the configuration has some, or has a client certificate and the
-// broker offers SASL EXTERNAL; tune is adjusted so that both legs have the same frame_max and bellhop keeps
-// one channel for itself.
+// Handshake: the interleaved opening of both legs (ARCHITECTURE.md, "The handshake is interleaved"). Server
+// and client properties pass verbatim; credentials are replaced when the configuration has some, or has a
+// client certificate and the broker offers SASL EXTERNAL; tune is adjusted so that both legs have the same
+// frame_max and bellhop keeps one channel for itself.
 //
 //   broker            bellhop             client
 //     start ─────────────────────────────► start

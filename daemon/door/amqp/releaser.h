@@ -1,6 +1,6 @@
 // Releaser: keeps each channel's order. What the client sent on a channel goes to the broker in that order: a
-// publish whose body is still on its way to a store holds back every later method of its channel (design
-// decision 7). One thread (the session's).
+// publish whose body is still on its way to a store holds back every later method of its channel
+// (ARCHITECTURE.md, "Order survives concurrency"). One thread (the session's).
 #pragma once
 
 #include "daemon/door/amqp/session_core.h"

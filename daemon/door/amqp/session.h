@@ -1,6 +1,6 @@
-// Session: one client connection, with a thread, a loop and a broker connection of its own (design decision
-// 3). Drives greeting, handshake, the relay of frames in both directions, back-pressure, heartbeats and the
-// ways a connection ends.
+// Session: one client connection, with a thread, a loop and a broker connection of its own (ARCHITECTURE.md,
+// "One session, one thread, one loop"). Drives greeting, handshake, the relay of frames in both directions,
+// back-pressure, heartbeats and the ways a connection ends.
 //
 //   greeting ─► connecting ─► handshake ─► running ─► ending ─► (thread ends)
 //

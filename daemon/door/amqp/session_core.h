@@ -129,9 +129,9 @@ class SessionCore {
   void log_problem(const std::string& what) const;
 
   // --- ends ---
-  // Closes a channel by bellhop's own decision, on both legs (design: failure table, local channel.close):
-  // the broker is told at once, the client when the broker's answers to what the channel said before have
-  // passed.
+  // Closes a channel by bellhop's own decision, on both legs (ARCHITECTURE.md, "A channel that bellhop
+  // closes"): the broker is told at once, the client when the broker's answers to what the channel said
+  // before have passed.
   void close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
   // Tells the client those of such closes that it may know by now.
   void tell_closes();

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The client steps with the commands of amqp-tools (see ../README.md). Arguments: host:port, a prefix, a queue type (they declare classic queues only).
+# The client steps with the commands of amqp-tools (test/clients/README.md, "The tests"). Arguments: host:port, a prefix, a queue type (they declare classic queues only).
 # Each command opens a connection of its own. They show bodies only, and know no confirms.
 set -eu -o pipefail
 export AMQP="amqp://guest:guest@$1"

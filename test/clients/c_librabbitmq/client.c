@@ -1,4 +1,4 @@
-/* The client steps with librabbitmq (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue
+/* The client steps with librabbitmq (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue
  * type. */
 #include <amqp.h>
 #include <amqp_framing.h>

@@ -1,4 +1,4 @@
-%% The client steps with Erlang's amqp_client, which ships with the broker (see ../README.md). Arguments: host:port, a prefix, a queue type.
+%% The client steps with Erlang's amqp_client, which ships with the broker (test/clients/README.md, "The tests"). Arguments: host:port, a prefix, a queue type.
 -mode(compile).
 -include_lib("amqp_client/include/amqp_client.hrl").
 

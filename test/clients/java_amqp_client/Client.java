@@ -27,7 +27,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** The client steps with amqp-client (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type. */
+/** The client steps with amqp-client (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type. */
 public final class Client {
   private static final byte[] SMALL = "hello bellhop".getBytes(StandardCharsets.UTF_8);
   private static final byte[] BINARY = binary(); // looks like a claim check, and is none

@@ -1,4 +1,4 @@
-# The client steps with AnyEvent::RabbitMQ (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
+# The client steps with AnyEvent::RabbitMQ (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
 use strict;
 use warnings;
 

@@ -1,5 +1,5 @@
 <?php
-// The client steps with php-amqplib (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
+// The client steps with php-amqplib (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
 
 require 'PhpAmqpLib/autoload.php';
 require __DIR__ . '/../php_common.php';

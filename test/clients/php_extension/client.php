@@ -1,5 +1,5 @@
 <?php
-// The client steps with PHP's amqp extension (see ../README.md). Arguments: host:port, a prefix, a queue type.
+// The client steps with PHP's amqp extension (test/clients/README.md, "The tests"). Arguments: host:port, a prefix, a queue type.
 
 require __DIR__ . '/../php_common.php';
 

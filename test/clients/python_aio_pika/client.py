@@ -1,4 +1,4 @@
-"""The client steps with aio-pika (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type."""
+"""The client steps with aio-pika (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type."""
 
 import asyncio
 import datetime

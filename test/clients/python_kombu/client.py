@@ -1,4 +1,4 @@
-"""The client steps with kombu and a Celery task (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix,
+"""The client steps with kombu and a Celery task (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix,
 a queue type."""
 
 import datetime

@@ -1,4 +1,4 @@
-# The client steps with bunny (see ../README.md). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
+# The client steps with bunny (test/clients/README.md, "The tests"). Arguments: an address (host:port, or a Unix socket's path), a prefix, a queue type.
 require 'bunny'
 require 'digest'
 require 'timeout'

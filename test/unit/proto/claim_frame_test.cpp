@@ -21,7 +21,7 @@ TEST_CASE("a body is framed only if it starts AC 01 00 or AC 01 01", "[claim_fra
   }
 }
 
-TEST_CASE("the prefixes are those of the contract", "[claim_frame]") {
+TEST_CASE("the prefixes are those of the manual", "[claim_frame]") {
   CHECK(test::to_hex(claim_inline_prefix) == "AC 01 00");
   CHECK(test::to_hex(claim_check_prefix) == "AC 01 01");
 }

@@ -9,7 +9,7 @@ using namespace bellhop::proto;
 
 namespace {
 
-// The contract's own example.
+// The example of proto/README.md, "Carried itinerary".
 constexpr std::string_view example =
     R"({"steps":[{"exchange":"orders-events","routingKey":"order.charge","name":"charge"}],)"
     R"("done":[{"exchange":"orders-events","routingKey":"order.validate","name":"validate",)"
@@ -38,7 +38,7 @@ Stop stop(std::string exchange, std::string routing_key, std::string name = {}) 
 
 }  // namespace
 
-TEST_CASE("the example of the contract is read and written byte for byte", "[itinerary]") {
+TEST_CASE("the example of the manual is read and written byte for byte", "[itinerary]") {
   const Itinerary itinerary = parsed(example);
   REQUIRE(itinerary.steps().size() == 1);
   CHECK(itinerary.current()->exchange == "orders-events");

@@ -32,7 +32,7 @@ int wait_for_connection(const test::TcpPort& port) {
 
 }  // namespace
 
-TEST_CASE("a pipeline's declarations are those of the wire contract", "[control]") {
+TEST_CASE("a pipeline's declarations are those of the manual", "[control]") {
   std::vector<std::string> text;
   std::vector<Declaration> all = declarations_of(config::Pipeline{"orders", {"ship"}, true});
   for (const Declaration& each : all) text.push_back(each.text());

@@ -1,4 +1,5 @@
-// What a filesystem store says when something is wrong, and how it is classed (wire-contract section 3).
+// What a filesystem store says when something is wrong, and how it is classed (daemon/claims/README.md,
+// "Errors").
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
