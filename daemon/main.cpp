@@ -6,6 +6,7 @@
 #include "daemon/cli/check.h"
 #include "daemon/cli/run.h"
 #include "daemon/cli/sweep.h"
+#include "daemon/ops/standard_descriptors.h"
 
 namespace {
 
@@ -27,6 +28,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!bellhop::open_standard_descriptors()) return 1;
   CLI::App app{
       "bellhop: a RabbitMQ sidecar that checks large payloads in at a store and stamps routing slips",
       "bellhop"};

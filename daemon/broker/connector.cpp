@@ -1,12 +1,13 @@
 #include "daemon/broker/connector.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 namespace {
@@ -142,7 +143,8 @@ void Connector::next_url() {
 // back in step.
 void Connector::pause() {
   tried_in_round_ = 0;
-  if (pause_ms_ == pause_ms_min) spdlog::warn("no broker is reached yet, trying again{}", failures());
+  if (pause_ms_ == pause_ms_min)
+    tell_trouble(trouble_no_broker, "yet", "no broker is reached yet, trying again" + failures());
   std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
   arm(std::min(jitter(random_), left_ms()));
   pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);

@@ -14,12 +14,15 @@
 #include "daemon/door/sessions.h"
 #include "daemon/ops/log.h"
 #include "daemon/ops/signals.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
 namespace {
 
 constexpr uint64_t last_wait_ms = 8000;  // after drain_timeout: for the sessions' last closes
+constexpr uint64_t sum_up_ms = 5000;
+constexpr std::chrono::milliseconds last_lines_wait{200};  // nobody may be reading the log
 
 std::string host_name() {
   char name[256] = {};
@@ -47,8 +50,10 @@ class Daemon {
     listener_.reset();
     sessions_.reset();
     if (mailbox_ != nullptr) mailbox_->close();
-    if (uv_is_closing(reinterpret_cast<uv_handle_t*>(&timer_)) == 0)
-      uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+    for (uv_timer_t* timer : {&timer_, &sum_up_timer_}) {
+      if (uv_is_closing(reinterpret_cast<uv_handle_t*>(timer)) == 0)
+        uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
+    }
     uv_run(&loop_, UV_RUN_DEFAULT);  // libuv lets go of their handles
     uv_loop_close(&loop_);
   }
@@ -73,6 +78,11 @@ class Daemon {
     loop_open_ = true;
     uv_timer_init(&loop_, &timer_);
     timer_.data = this;
+    uv_timer_init(&loop_, &sum_up_timer_);
+    uv_unref(reinterpret_cast<uv_handle_t*>(&sum_up_timer_));
+    uv_timer_start(
+        &sum_up_timer_, [](uv_timer_t*) { troubles().sum_up(TroubleBook::Clock::now()); }, sum_up_ms,
+        sum_up_ms);
     auto mailbox = Mailbox::open(&loop_);
     if (!mailbox) return fail(mailbox.error());
     mailbox_ = mailbox.value();
@@ -89,6 +99,7 @@ class Daemon {
     control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
     uv_run(&loop_, UV_RUN_DEFAULT);
+    troubles().sum_up_all(TroubleBook::Clock::now());
     spdlog::info("stopped");
     return 0;
   }
@@ -129,13 +140,14 @@ class Daemon {
   // Threads may hang in a dead mount: nothing is waited for.
   [[noreturn]] static void stop_now() {
     spdlog::warn("stopped at once");
-    spdlog::default_logger()->flush();
+    troubles().sum_up_all(TroubleBook::Clock::now());
+    finish_log(last_lines_wait);
     _exit(1);
   }
 
   Shared shared_;
   uv_loop_t loop_{};
-  uv_timer_t timer_{};
+  uv_timer_t timer_{}, sum_up_timer_{};
   bool loop_open_ = false;
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Sessions> sessions_;
@@ -157,8 +169,13 @@ int run(const std::string& config_file) {
   ignore_sigpipe();
   raise_descriptor_limit();
   spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
-  Daemon daemon(config);
-  return daemon.run();
+  int code = 0;
+  {
+    Daemon daemon(config);
+    code = daemon.run();
+  }
+  finish_log(last_lines_wait);
+  return code;
 }
 
 }  // namespace bellhop

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -17,6 +18,8 @@
 #include <cstring>
 #include <optional>
 #include <utility>
+
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 namespace {
@@ -313,13 +316,16 @@ void Listener::accept_some(Socket& socket) {
       ucred peer{};
       socklen_t peer_size = sizeof peer;
       if (::getsockopt(accepted.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0) {
-        spdlog::error("peer refused, its credentials cannot be read socket={} reason=\"{}\"", socket.address,
-                      std::strerror(errno));
+        tell_trouble("peer refused", socket.address + std::strerror(errno),
+                     fmt::format("peer refused, its credentials cannot be read socket={} reason=\"{}\"",
+                                 socket.address, std::strerror(errno)),
+                     spdlog::level::err);
         continue;
       }
       if (!admits(*socket.unix_listen, peer)) {
-        spdlog::warn("peer refused by allow_uids and allow_gids socket={} uid={} gid={} pid={}",
-                     socket.address, peer.uid, peer.gid, peer.pid);
+        tell_trouble("peer refused", socket.address,
+                     fmt::format("peer refused by allow_uids and allow_gids socket={} uid={} gid={} pid={}",
+                                 socket.address, peer.uid, peer.gid, peer.pid));
         continue;
       }
       one.peer = "unix uid=" + std::to_string(peer.uid) + " gid=" + std::to_string(peer.gid) +
@@ -349,8 +355,10 @@ void Listener::refuse_one_or_pause(Socket& socket) {
     refused = taken >= 0;
   }
   if (spare_fd_ < 0) spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  spdlog::error("accepting failed socket={} reason=\"{}\" refused={} pause_ms={}", socket.address,
-                std::strerror(reason), refused ? 1 : 0, pause_ms);
+  tell_trouble("accepting failed", socket.address + std::strerror(reason),
+               fmt::format("accepting failed socket={} reason=\"{}\" refused={} pause_ms={}", socket.address,
+                           std::strerror(reason), refused ? 1 : 0, pause_ms),
+               spdlog::level::err);
   uv_poll_stop(&socket.poll);
   uv_timer_start(&socket.resume, on_pause_over, pause_ms, 0);
 }

@@ -1,9 +1,11 @@
 #include "daemon/door/sessions.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -14,15 +16,18 @@ constexpr size_t leaving_max = 16;           // with a small limit
 
 void Sessions::accept(Accepted accepted) {
   const config::Limits& limits = shared_.config->limits;
-  std::string refusal;
+  std::string refusal, limit;
   if (is_full(served_, limits.sessions, false)) {
+    limit = "limits.sessions";
     refusal = "NOT_ALLOWED - bellhop's limits.sessions (" + std::to_string(limits.sessions) + ") is reached";
   } else if (accepted.tcp != nullptr && is_full(served_tcp_, limits.tcp_sessions, true)) {
+    limit = "limits.tcp_sessions";
     refusal = "NOT_ALLOWED - bellhop's limits.tcp_sessions (" + std::to_string(limits.tcp_sessions) +
               ") is reached";
   }
   if (!refusal.empty()) {
-    spdlog::warn("connection refused peer=\"{}\" reason=\"{}\"", accepted.peer, refusal);
+    tell_trouble(trouble_connection_refused, limit,
+                 fmt::format("connection refused peer=\"{}\" reason=\"{}\"", accepted.peer, refusal));
     if (sessions_.size() - served_ >= refusals_at_once_max) {
       close(accepted.fd);
       return;
@@ -37,7 +42,9 @@ void Sessions::accept(Accepted accepted) {
                                              mailbox->post([this, ended_id] { ended(ended_id); });
                                            });
   if (auto started = session->start(); !started) {
-    spdlog::error("connection dropped peer=\"{}\" reason=\"{}\"", peer, started.error());
+    tell_trouble("connection dropped", started.error(),
+                 fmt::format("connection dropped peer=\"{}\" reason=\"{}\"", peer, started.error()),
+                 spdlog::level::err);
     return;
   }
   if (served) served_++;
@@ -65,7 +72,16 @@ void Sessions::ended(uint64_t id) {
   }
   is_served_.erase(id);
   sessions_.erase(found);
+  if (has_trouble()) tell_free_places();
   if (sessions_.empty() && drained_) drained_();
+}
+
+void Sessions::tell_free_places() const {
+  const config::Limits& limits = shared_.config->limits;
+  if (served_ >= limits.sessions) return;
+  trouble_over(trouble_connection_refused, "limits.sessions", "limits.sessions leaves room again");
+  if (served_tcp_ < limits.tcp_sessions)
+    trouble_over(trouble_connection_refused, "limits.tcp_sessions", "limits.tcp_sessions leaves room again");
 }
 
 void Sessions::drain(std::function<void()> done) {

@@ -28,6 +28,7 @@ class Sessions {
  private:
   bool is_full(size_t served, size_t limit, bool tcp) const;
   void ended(uint64_t id);
+  void tell_free_places() const;
 
   Shared& shared_;
   std::shared_ptr<Mailbox> mailbox_;

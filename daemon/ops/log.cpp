@@ -1,13 +1,15 @@
 #include "daemon/ops/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <string_view>
 #include <utility>
+
+#include "daemon/ops/log_queue.h"
 
 namespace bellhop {
 namespace {
@@ -162,12 +164,29 @@ std::unique_ptr<spdlog::formatter> json_log_formatter(std::string service) {
   return std::make_unique<JsonFormatter>(std::move(service));
 }
 
+namespace {
+
+// As the default logger itself, one for the process. The last one that was set up.
+std::shared_ptr<LogQueue> queue;
+
+}  // namespace
+
 void set_up_log(const config::Config& config) {
-  auto logger =
-      std::make_shared<spdlog::logger>("bellhop", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_formatter(config.log_json ? json_log_formatter(config.service) : text_log_formatter());
+  queue = std::make_shared<LogQueue>(
+      STDERR_FILENO, config.log_json ? json_log_formatter(config.service) : text_log_formatter());
+  auto logger = std::make_shared<spdlog::logger>("bellhop", queue);
   logger->set_level(level_of(config.log_level));
+  // spdlog's own handler writes to stderr, where it may block.
+  logger->set_error_handler([](const std::string&) {});
   spdlog::set_default_logger(std::move(logger));
+}
+
+void finish_log(std::chrono::milliseconds at_most) {
+  if (queue != nullptr) queue->finish(at_most);
+}
+
+uint64_t log_lines_dropped() {
+  return queue != nullptr ? queue->dropped() : 0;
 }
 
 }  // namespace bellhop

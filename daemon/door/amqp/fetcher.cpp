@@ -1,11 +1,12 @@
 #include "daemon/door/amqp/fetcher.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/undeliverable.h"
+#include "daemon/ops/trouble.h"
 #include "daemon/pipeline/stamp.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
@@ -34,6 +35,11 @@ void read_claim_headers(Delivery& delivery) {
   delivery.named_store = store;
   if (size && *size >= 0) delivery.expected.size_bytes = static_cast<uint64_t>(*size);
   if (!xxh128.empty()) delivery.expected.xxh128 = std::string(xxh128);
+}
+
+// What is held is one trouble a queue.
+std::string held_subject(const Delivery& delivery) {
+  return "queue " + delivery.queue;
 }
 
 }  // namespace
@@ -114,6 +120,9 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
   if (result.object != nullptr) {
     delivery->object = std::move(result.object);
     delivery->state = Delivery::State::ready;
+    if (delivery->give_up_at_ms != 0 && has_trouble())
+      trouble_over(trouble_delivery_held, held_subject(*delivery),
+                   "deliveries that were held are handed over queue=" + delivery->queue);
     core_.lanes->pump(*channel);
     return;
   }
@@ -136,8 +145,9 @@ void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string&
   uint64_t now = core_.now_ms();
   if (delivery->give_up_at_ms == 0) {
     delivery->give_up_at_ms = now + core_.config.hold_max_ms;
-    spdlog::warn("session={} channel={} delivery held reason=\"{}\"", core_.session_id, delivery->channel,
-                 why);
+    tell_trouble(trouble_delivery_held, held_subject(*delivery),
+                 fmt::format("session={} channel={} queue={} delivery held reason=\"{}\"", core_.session_id,
+                             delivery->channel, delivery->queue, why));
   }
   free_slot(*delivery);
   delivery->state = Delivery::State::waiting;

@@ -1,9 +1,10 @@
 #include "daemon/door/amqp/handshake.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "daemon/ops/trouble.h"
 #include "proto/table.h"
 
 namespace bellhop {
@@ -127,8 +128,10 @@ bool Handshake::offers(const std::string& mechanism) const {
 // As bellhop itself, with the client's other properties.
 void Handshake::log_in(StartOk& start_ok, const std::string& mechanism, const std::string& response) {
   if (!offers(mechanism)) {
-    spdlog::error("session={} broker={} offers no {} login, only: {}", core_.session_id, url_.shown,
-                  mechanism, mechanisms_);
+    tell_trouble("login", url_.shown,
+                 fmt::format("session={} broker={} offers no {} login, only: {}", core_.session_id,
+                             url_.shown, mechanism, mechanisms_),
+                 spdlog::level::err);
     core_.close_connection(541, "INTERNAL_ERROR - the broker takes no " + mechanism +
                                     " login, which bellhop's own credentials need");
     return;
@@ -151,8 +154,9 @@ bool Handshake::check_client(const StartOk& start_ok) {
     differs |= static_cast<unsigned>(known->second[at] ^ login.password[at]) & 0xFFU;
   }
   if (differs == 0) return true;
-  spdlog::warn("session={} login refused user={} mechanism={}", core_.session_id, login.user,
-               start_ok.mechanism);
+  tell_trouble("login refused", login.user,
+               fmt::format("session={} login refused user={} mechanism={}", core_.session_id, login.user,
+                           start_ok.mechanism));
   core_.close_connection(403, "ACCESS_REFUSED - Login was refused using authentication mechanism " +
                                   start_ok.mechanism + ". For details see the broker logfile.");
   return false;

@@ -1,6 +1,6 @@
 #include "daemon/door/amqp/hops.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <chrono>
 
@@ -9,6 +9,7 @@
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/releaser.h"
+#include "daemon/ops/trouble.h"
 #include "daemon/pipeline/next_stop.h"
 #include "daemon/pipeline/park.h"
 #include "daemon/pipeline/stamp.h"
@@ -206,8 +207,9 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
     }
   }
   if (!acked) {
-    spdlog::warn("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id, channel.id, code,
-                 text);
+    tell_trouble("hop failed", text,
+                 fmt::format("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id,
+                             channel.id, code, text));
     if (returned && hop.mandatory) hand_back(channel, hop, code, text);
   }
   if (channel.confirm) {

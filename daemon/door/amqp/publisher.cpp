@@ -4,6 +4,7 @@
 
 #include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/releaser.h"
+#include "daemon/ops/trouble.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
 
@@ -372,6 +373,10 @@ void Publisher::finish(Channel& channel) {
 void Publisher::uploaded(Channel* channel, const std::shared_ptr<PublishJob>& job, Result<Claim> result) {
   if (result) {
     job->transaction.stored(*job->store, std::move(result.value()));
+    if (has_trouble()) {
+      const std::string store = "store '" + job->store->name() + "'";
+      trouble_over(trouble_publish_refused, store, store + " takes payloads again");
+    }
   } else {
     job->refused_code = 541;
     const std::string where = "store '" + job->store->name() + "': ";

@@ -1,6 +1,6 @@
 #include "daemon/door/amqp/releaser.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -11,6 +11,7 @@
 #include "daemon/door/amqp/parks.h"
 #include "daemon/door/amqp/publisher.h"
 #include "daemon/door/amqp/undeliverable.h"
+#include "daemon/ops/trouble.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -136,10 +137,12 @@ void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
   if (!channel.confirm && !channel.tx && channel.sent.size() > unconfirmed_sent_max) channel.sent.pop_front();
 }
 
-void Releaser::refuse(Channel& channel, uint16_t code, const std::string& text, bool closes) {
+void Releaser::refuse(Channel& channel, uint16_t code, const std::string& text, bool closes,
+                      const std::string& subject) {
   if (channel.confirm && !closes) {
-    spdlog::warn("session={} channel={} publish refused code={} reason=\"{}\"", core_.session_id, channel.id,
-                 code, text);
+    tell_trouble(trouble_publish_refused, subject.empty() ? text : subject,
+                 fmt::format("session={} channel={} publish refused code={} reason=\"{}\"", core_.session_id,
+                             channel.id, code, text));
     uint64_t tag = channel.confirms.push_local();
     answers_.clear();
     channel.confirms.settle_local(tag, true, answers_);
@@ -168,7 +171,8 @@ bool Releaser::is_idle() const {
 void Releaser::release_job(Channel& channel, PublishJob& job) {
   core_.publisher->end_job(job);
   if (job.refused_code != 0) {
-    refuse(channel, job.refused_code, job.refused_text, job.refusal_closes);
+    refuse(channel, job.refused_code, job.refused_text, job.refusal_closes,
+           job.store != nullptr ? "store '" + job.store->name() + "'" : "");
     return;
   }
   if (job.hop) {

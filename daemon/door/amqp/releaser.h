@@ -22,7 +22,9 @@ class Releaser {
   // tags.
   void published(Channel& channel, std::unique_ptr<Sent> sent);
   // A publish is refused by bellhop: a nack for exactly its tag, or the channel's close.
-  void refuse(Channel& channel, uint16_t code, const std::string& text, bool closes = false);
+  // `subject` is what the trouble is about (ops/trouble.h), when that is less than the text.
+  void refuse(Channel& channel, uint16_t code, const std::string& text, bool closes = false,
+              const std::string& subject = {});
   void write_answers(Channel& channel, const std::vector<ConfirmWindow::Answer>& answers);
 
   // No channel has anything that waits.

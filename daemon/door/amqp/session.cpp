@@ -2,7 +2,7 @@
 // session_opening.cpp, session_frames.cpp, session_reading.cpp, session_time.cpp, session_ends.cpp.
 #include "daemon/door/amqp/session.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "daemon/door/amqp/deliverer.h"
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/publisher.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -206,8 +207,10 @@ bool Session::run_broker() {
           stage_ == Stage::handshake && !handshake_->has_begun() && is_tls_alert(link.unread());
       const std::string what = is_tls ? "the broker speaks TLS there: the URL should begin with amqps://"
                                       : "the broker broke the protocol";
-      spdlog::error("session={} broker={} {}: {}", id_, broker_name_, what,
-                    split.status == Split::error ? split.problem : "an unexpected frame");
+      tell_trouble("broker", broker_name_ + what,
+                   fmt::format("session={} broker={} {}: {}", id_, broker_name_, what,
+                               split.status == Split::error ? split.problem : "an unexpected frame"),
+                   spdlog::level::err);
       end_broker_leg();
       close_by_bellhop(541, "INTERNAL_ERROR - " + what, 0);
       break;

@@ -1,6 +1,6 @@
 #include "daemon/door/amqp/session_core.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <utility>
@@ -19,6 +19,7 @@
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/door/amqp/undeliverable.h"
 #include "daemon/door/amqp/upward.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -93,7 +94,7 @@ void SessionCore::forget_channel(uint16_t id) {
 }
 
 void SessionCore::log_problem(const std::string& what) const {
-  spdlog::warn("session={} {}", session_id, what);
+  tell_trouble("session", what, fmt::format("session={} {}", session_id, what));
 }
 
 void SessionCore::close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method) {
@@ -103,7 +104,9 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
     if (!channel.close_when_whole) channel.close_when_whole = {code, text};
     return;
   }
-  spdlog::warn("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text);
+  tell_trouble(
+      "channel closed", text,
+      fmt::format("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text));
   undeliverable->give_up_held(channel);
   channel.state = Channel::State::local_closing;
   channel.untold = {code, text, method, channel.close_waits()};

@@ -4,6 +4,7 @@
 //   the client closes ──► what it sent is settled ──► the broker is told, its close-ok goes down
 //   the client is gone ─► the same, for linger_ms at most
 //   the broker is gone, bellhop's own decision, drain ─► connection.close goes down, its close-ok is awaited
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/door/amqp/session.h"
 #include "daemon/door/amqp/undeliverable.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -67,7 +69,14 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
     }
     set_deadline(linger_deadline_ms_, linger_ms);
   }
-  spdlog::warn("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
+  const std::string line =
+      fmt::format("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
+  // That a drained session ends is what was asked for.
+  if (core_->draining && code == 320) {
+    spdlog::info("{}", line);
+  } else {
+    tell_trouble("session closed", text, line);
+  }
   if (client_leg_ == Leg::open && !core_->client_gone) {
     Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
     put_close(core_->client->outbox().tail(), method::connection_close, 0, close);
@@ -102,7 +111,8 @@ void Session::broker_ended(const std::string& reason) {
   if (handshaking) {
     // As the broker itself does towards a client without authentication_failure_close.
     end_unserved("the broker ended the connection during the handshake: " + reason);
-    spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+    tell_trouble("session ended", end_reason_,
+                 fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     return;
   }
   close_by_bellhop(320, "CONNECTION_FORCED - the broker connection was lost: " + reason, 0);
@@ -223,7 +233,8 @@ void Session::check_ends() {
   if (due(client_deadline_ms_)) {
     if (stage_ < Stage::running) {
       end_reason_ = "limits.handshake_timeout is over";
-      spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+      tell_trouble("session ended", end_reason_,
+                   fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     }
     end_client_leg();
   }

@@ -1,11 +1,12 @@
 // A session's frames, from both legs: those of channel 0 are handled here, the others go to the part that
 // they are for.
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/downward.h"
 #include "daemon/door/amqp/session.h"
 #include "daemon/door/amqp/upward.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -94,7 +95,7 @@ void Session::on_broker_connection_frame(const Frame& frame) {
     auto close = decode_close(frame.payload);
     end_reason_ =
         "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
-    spdlog::warn("session={} {}", id_, end_reason_);
+    tell_trouble("session closed", end_reason_, fmt::format("session={} {}", id_, end_reason_));
     put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
     if (client_leg_ == Leg::open) {
       core_->client->outbox().append(frame.raw);

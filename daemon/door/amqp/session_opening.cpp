@@ -1,4 +1,5 @@
 // The opening of a session: what the client says first, the connection to a broker, the end of the handshake.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/session.h"
 #include "daemon/door/http_refusal.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -60,7 +62,10 @@ void Session::connected(Result<Connected> result) {
   }
   if (!result) {
     end_reason_ = "no broker: " + result.error();
-    spdlog::error("session={} peer=\"{}\" no broker could be reached: {}", id_, peer_, result.error());
+    tell_trouble(
+        trouble_no_broker, "",
+        fmt::format("session={} peer=\"{}\" no broker could be reached: {}", id_, peer_, result.error()),
+        spdlog::level::err);
     end_client_leg();
     return;
   }
@@ -89,6 +94,7 @@ void Session::handshake_done() {
   }
   spdlog::info("session={} opened peer=\"{}\" user={} broker={} vhost={} broker_user={}", id_, peer_,
                handshake_->client_user(), broker_name_, handshake_->vhost(), core_->broker_user);
+  if (has_trouble()) trouble_over(trouble_no_broker, "", "a broker is reached again broker=" + broker_name_);
   schedule_tick(0);
 }
 

@@ -1,11 +1,12 @@
 // A session's time: one timer, for whatever is due next: heartbeats, deadlines, deliveries to be fetched
 // again.
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/session.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -54,7 +55,8 @@ void Session::beat(uint64_t now_ms) {
   if (client_leg_ == Leg::open && !core_->client_gone &&
       !client_heartbeat_.beat(*core_->client, core_->writer->is_quiet(), now_ms)) {
     end_reason_ = "client: " + missed(client_heartbeat_);
-    spdlog::warn("session={} peer=\"{}\" {}", id_, peer_, end_reason_);
+    tell_trouble("session ended", end_reason_,
+                 fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     client_vanished();
   }
   if (broker_leg_ == Leg::open &&

@@ -1,6 +1,6 @@
 #include "daemon/door/amqp/spill.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +8,7 @@
 #include "daemon/door/amqp/body_stream.h"
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/session_core.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -86,7 +87,9 @@ void Spill::written(const std::shared_ptr<Delivery>& delivery, Result<void> outc
     return;
   }
   if (core_.now_ms() >= try_again_at_ms_)
-    spdlog::warn("session={} held deliveries stay in memory: {}", core_.session_id, outcome.error());
+    tell_trouble(
+        "spill", outcome.error(),
+        fmt::format("session={} held deliveries stay in memory: {}", core_.session_id, outcome.error()));
   try_again_at_ms_ = core_.now_ms() + pause_ms;
   delivery->frames = std::move(frames);
   delivery->spilled_in.reset();

@@ -1,0 +1,166 @@
+#include "daemon/ops/trouble.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace bellhop {
+
+namespace {
+
+int64_t seconds(TroubleBook::Clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+// A subject may be a whole reason: what differs from time to time (a claim's key, a port, a size) is left
+// out.
+std::string without_numbers(const std::string& subject) {
+  std::string out;
+  const size_t end = std::min(subject.size(), TroubleBook::subject_bytes_max);
+  for (size_t at = 0; at < end;) {
+    size_t word_end = at;
+    while (word_end < end && (is_hex(subject[word_end]) || (subject[word_end] == '-' && word_end > at)))
+      ++word_end;
+    const auto word = subject.begin() + static_cast<std::ptrdiff_t>(at);
+    const bool has_digit = std::any_of(word, subject.begin() + static_cast<std::ptrdiff_t>(word_end),
+                                       [](char c) { return c >= '0' && c <= '9'; });
+    if (has_digit) {
+      out += '#';
+    } else {
+      word_end = std::max(word_end, at + 1);
+      out.append(subject, at, word_end - at);
+    }
+    at = word_end;
+  }
+  return out;
+}
+
+std::pair<std::string, std::string> key_of(const std::string& kind, const std::string& subject) {
+  return {kind, without_numbers(subject)};
+}
+
+}  // namespace
+
+void TroubleBook::happened(const std::string& kind, const std::string& subject,
+                           spdlog::level::level_enum level, const std::string& line, Clock::time_point now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto key = key_of(kind, subject);
+  auto found = entries_.find(key);
+  if (found != entries_.end()) {
+    const Entry& old = found->second;
+    const bool is_done = old.is_over && old.over_line.empty() && now - old.told >= summary_pause;
+    if (is_done || now - old.last > forgotten_after) {
+      tell_untold(found->second, now);
+      erase(found);
+      found = entries_.end();
+    }
+  }
+  if (found == entries_.end()) {
+    make_room(now);
+    Entry entry;
+    entry.level = level;
+    entry.began = entry.told = entry.last = now;
+    entry.count = 1;
+    entries_.emplace(std::move(key), std::move(entry));
+    entries_known_.store(entries_.size(), std::memory_order_relaxed);
+    write_(level, line);
+    return;
+  }
+  Entry& entry = found->second;
+  entry.count++;
+  entry.untold++;
+  entry.last = now;
+  entry.line = line;
+  entry.is_over = false;
+  if (now - entry.told >= summary_pause) tell_untold(entry, now);
+}
+
+void TroubleBook::tell_untold(Entry& entry, Clock::time_point now) {
+  if (entry.untold == 0) return;
+  write_(entry.level, entry.untold == 1
+                          ? entry.line
+                          : fmt::format("{} (so {} times in the last {} s)", entry.line, entry.untold,
+                                        std::max<int64_t>(seconds(now - entry.told), 1)));
+  entry.untold = 0;
+  entry.told = now;
+}
+
+void TroubleBook::over(const std::string& kind, const std::string& subject, const std::string& line,
+                       Clock::time_point now) {
+  if (is_empty()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = entries_.find(key_of(kind, subject));
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  if (entry.is_over) return;
+  entry.is_over = true;
+  entry.over_line = line;
+  if (!entry.was_over || now - entry.told >= summary_pause) tell_over(entry, now);
+}
+
+void TroubleBook::tell_over(Entry& entry, Clock::time_point now) {
+  write_(spdlog::level::info,
+         fmt::format("{} times={} seconds={}", entry.over_line, entry.count, seconds(now - entry.began)));
+  entry.over_line.clear();
+  entry.was_over = true;
+  entry.untold = 0;
+  entry.told = now;
+}
+
+void TroubleBook::sum_up(Clock::time_point now) {
+  if (is_empty()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto each = entries_.begin(); each != entries_.end();) {
+    const auto entry = each++;
+    if (now - entry->second.told >= summary_pause) {
+      if (entry->second.is_over && !entry->second.over_line.empty())
+        tell_over(entry->second, now);
+      else
+        tell_untold(entry->second, now);
+    }
+    if (entry->second.untold == 0 && now - entry->second.last >= forgotten_after) erase(entry);
+  }
+}
+
+void TroubleBook::sum_up_all(Clock::time_point now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [key, entry] : entries_) tell_untold(entry, now);
+}
+
+void TroubleBook::erase(Entries::iterator entry) {
+  entries_.erase(entry);
+  entries_known_.store(entries_.size(), std::memory_order_relaxed);
+}
+
+// The one that has been quiet longest goes: what is going on stays known.
+void TroubleBook::make_room(Clock::time_point now) {
+  if (entries_.size() < entries_max) return;
+  const auto quietest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+    return a.second.last < b.second.last;
+  });
+  tell_untold(quietest->second, now);
+  erase(quietest);
+}
+
+TroubleBook& troubles() {
+  static TroubleBook book([](spdlog::level::level_enum level, const std::string& line) {
+    spdlog::default_logger_raw()->log(level, "{}", line);
+  });
+  return book;
+}
+
+void tell_trouble(const std::string& kind, const std::string& subject, const std::string& line,
+                  spdlog::level::level_enum level) {
+  troubles().happened(kind, subject, level, line, TroubleBook::Clock::now());
+}
+
+void trouble_over(const std::string& kind, const std::string& subject, const std::string& line) {
+  troubles().over(kind, subject, line, TroubleBook::Clock::now());
+}
+
+}  // namespace bellhop

@@ -1,0 +1,95 @@
+// Trouble that comes again and again is told once, then counted, then told to be over. A client that asks
+// again at once must not be able to fill the disk with one warning, and a line that says when it ended helps
+// more than a thousand that say that it goes on.
+//
+//   happened ─► told in full ─► again: counted ─► a summary, at most each 30 s ─► quiet for 60 s: forgotten
+//                                  └─ over() ─► told to be over, with the count
+//
+// What comes and goes in turn is told at its first coming and its first going; from then on each 30 s how it
+// stands.
+//
+// A trouble is its kind and its subject: a store, a queue, a user, a limit, or the reason itself, of which
+// numbers and keys do not count. The line may name what is different each time. What is not repeated trouble
+// (one message parked, one session opened) is logged directly.
+#pragma once
+
+#include <spdlog/common.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace bellhop {
+
+class TroubleBook {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Write = std::function<void(spdlog::level::level_enum level, const std::string& line)>;
+
+  static constexpr std::chrono::seconds summary_pause{30};
+  static constexpr std::chrono::seconds forgotten_after{60};
+  static constexpr size_t entries_max = 256;
+  static constexpr size_t subject_bytes_max = 256;
+
+  explicit TroubleBook(Write write) : write_(std::move(write)) {}
+
+  // Any thread, like all below.
+  void happened(const std::string& kind, const std::string& subject, spdlog::level::level_enum level,
+                const std::string& line, Clock::time_point now);
+  // Tells `line` (what is right again) if that trouble is known. Cheap while there is none at all: it may be
+  // asked after each success.
+  void over(const std::string& kind, const std::string& subject, const std::string& line,
+            Clock::time_point now);
+  // Tells what was counted since, and forgets what has been quiet. To be called each few seconds.
+  void sum_up(Clock::time_point now);
+  // Tells all that was counted and not told. For the end of the process.
+  void sum_up_all(Clock::time_point now);
+  bool is_empty() const { return entries_known_.load(std::memory_order_relaxed) == 0; }
+
+ private:
+  struct Entry {
+    spdlog::level::level_enum level;
+    std::string line;  // the newest
+    Clock::time_point began, told, last;
+    uint64_t count = 0;   // since it began
+    uint64_t untold = 0;  // since the last line about it
+    bool is_over = false;
+    bool was_over = false;  // its end was told at least once
+    std::string over_line;  // its end, not told yet
+  };
+  using Entries = std::map<std::pair<std::string, std::string>, Entry>;
+
+  void tell_untold(Entry& entry, Clock::time_point now);
+  void tell_over(Entry& entry, Clock::time_point now);
+  void erase(Entries::iterator entry);
+  void make_room(Clock::time_point now);
+
+  const Write write_;
+  std::mutex mutex_;  // entries_
+  Entries entries_;
+  std::atomic<size_t> entries_known_{0};
+};
+
+// The process's own book, which writes into the log: as spdlog's default logger, for all threads.
+TroubleBook& troubles();
+
+// Kinds that one place tells and another tells to be over.
+inline constexpr const char* trouble_publish_refused = "publish refused";  // subject, for a store: store 'x'
+inline constexpr const char* trouble_delivery_held = "delivery held";
+inline constexpr const char* trouble_no_broker = "no broker";
+inline constexpr const char* trouble_connection_refused = "connection refused";
+
+// In the process's book, now. `kind` is a few words, see TroubleBook.
+void tell_trouble(const std::string& kind, const std::string& subject, const std::string& line,
+                  spdlog::level::level_enum level = spdlog::level::warn);
+inline bool has_trouble() {
+  return !troubles().is_empty();
+}
+void trouble_over(const std::string& kind, const std::string& subject, const std::string& line);
+
+}  // namespace bellhop
