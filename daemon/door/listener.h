@@ -11,15 +11,10 @@
 #include <vector>
 
 #include "config/config.h"
+#include "daemon/door/amqp/accepted.h"
 #include "proto/result.h"
 
 namespace bellhop {
-
-struct Accepted {
-  int fd = -1;                             // non-blocking, close-on-exec; the receiver's to close
-  const config::TcpListen* tcp = nullptr;  // null: a Unix socket
-  std::string peer;                        // for logs: `unix uid=1000 gid=1000 pid=42`, `tcp 127.0.0.1:40312`
-};
 
 class Listener {
  public:

@@ -18,10 +18,10 @@
 #include <thread>
 
 #include "daemon/broker/connector.h"
+#include "daemon/door/amqp/accepted.h"
 #include "daemon/door/amqp/handshake.h"
 #include "daemon/door/amqp/heartbeat.h"
 #include "daemon/door/amqp/session_core.h"
-#include "daemon/door/listener.h"
 
 namespace bellhop {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/http_refusal.h"
 #include "daemon/door/amqp/session.h"
-#include "daemon/door/http_refusal.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {

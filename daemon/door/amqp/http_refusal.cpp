@@ -1,4 +1,4 @@
-#include "daemon/door/http_refusal.h"
+#include "daemon/door/amqp/http_refusal.h"
 
 namespace bellhop {
 
