@@ -68,7 +68,6 @@ RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::
   for (const Route& route : config_->routes) {
     rules_.push_back({&route, topic_words(route.match_routing_key.value_or("")),
                       plan_of(route, pipeline(route.slip_pipeline))});
-    needs_headers_ = needs_headers_ || !route.match_headers.empty();
   }
 }
 

@@ -45,9 +45,6 @@ class RoutingTable {
   // without its length. Called for every publish: allocates nothing, but for a route that matches on headers.
   // The plan lives as long as the table.
   const Plan& find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const;
-  // False: find() does not look at headers for this exchange and key (whatever they are), so one answer
-  // serves.
-  bool needs_headers() const { return needs_headers_; }
   // For bellhop.route; null when there is none, or it has no concrete target.
   const Plan* by_name(std::string_view route) const;
   const Pipeline* pipeline(std::string_view name) const;  // null when there is none
@@ -66,7 +63,6 @@ class RoutingTable {
   std::shared_ptr<const Config> config_;
   std::vector<Rule> rules_;
   Plan default_plan_;
-  bool needs_headers_ = false;
 };
 
 }  // namespace bellhop::config

@@ -49,19 +49,9 @@ inline void put(Buffer& out, Bytes bytes) {
 inline void put_u8(Buffer& out, uint8_t value) {
   out.push_back(value);
 }
-inline void put_u16(Buffer& out, uint16_t value) {
-  uint8_t raw[2];
-  store_u16(raw, value);
-  put(out, raw);
-}
 inline void put_u32(Buffer& out, uint32_t value) {
   uint8_t raw[4];
   store_u32(raw, value);
-  put(out, raw);
-}
-inline void put_u64(Buffer& out, uint64_t value) {
-  uint8_t raw[8];
-  store_u64(raw, value);
   put(out, raw);
 }
 // Precondition: at most 255 bytes (AMQP short string); longer text is cut there.

@@ -67,10 +67,6 @@ std::string_view ContentHeader::text(Property which) const {
   return has(which) && !property[which].empty() ? as_text(property[which].subspan(1)) : std::string_view{};
 }
 
-uint8_t ContentHeader::octet(Property which) const {
-  return has(which) && !property[which].empty() ? property[which][0] : uint8_t{0};
-}
-
 Bytes ContentHeader::header_fields() const {
   return has(headers) && property[headers].size() >= 4 ? property[headers].subspan(4) : Bytes{};
 }

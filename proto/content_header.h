@@ -43,7 +43,6 @@ struct ContentHeader {
 
   bool has(Property which) const { return (flags & (0x8000u >> which)) != 0; }
   std::string_view text(Property which) const;  // a short string property's text, empty when absent
-  uint8_t octet(Property which) const;          // delivery_mode or priority, 0 when absent
   Bytes header_fields() const;                  // the headers table without its length, empty when absent
 };
 

@@ -129,29 +129,6 @@ void put_publish(Buffer& out, uint16_t channel, const Publish& publish) {
   to.u8(bit(publish.mandatory, 0) | bit(publish.immediate, 1));
 }
 
-void put_deliver(Buffer& out, uint16_t channel, const Deliver& deliver) {
-  const auto tag = shortstr_cut(deliver.consumer_tag), exchange = shortstr_cut(deliver.exchange),
-             key = shortstr_cut(deliver.routing_key);
-  Writer to = open_method(out, method::basic_deliver, channel,
-                          1 + tag.size() + 8 + 1 + 1 + exchange.size() + 1 + key.size());
-  to.shortstr(tag);
-  to.u64(deliver.delivery_tag);
-  to.u8(bit(deliver.redelivered, 0));
-  to.shortstr(exchange);
-  to.shortstr(key);
-}
-
-void put_get_ok(Buffer& out, uint16_t channel, const GetOk& get_ok) {
-  const auto exchange = shortstr_cut(get_ok.exchange), key = shortstr_cut(get_ok.routing_key);
-  Writer to =
-      open_method(out, method::basic_get_ok, channel, 8 + 1 + 1 + exchange.size() + 1 + key.size() + 4);
-  to.u64(get_ok.delivery_tag);
-  to.u8(bit(get_ok.redelivered, 0));
-  to.shortstr(exchange);
-  to.shortstr(key);
-  to.u32(get_ok.message_count);
-}
-
 void put_return(Buffer& out, uint16_t channel, const Return& returned) {
   const auto text = shortstr_cut(returned.reply_text), exchange = shortstr_cut(returned.exchange),
              key = shortstr_cut(returned.routing_key);

@@ -91,8 +91,6 @@ Result<Tune> decode_tune(Bytes payload);      // connection.tune, connection.tun
 
 // Each writes a whole method frame.
 void put_publish(Buffer& out, uint16_t channel, const Publish& publish);
-void put_deliver(Buffer& out, uint16_t channel, const Deliver& deliver);
-void put_get_ok(Buffer& out, uint16_t channel, const GetOk& get_ok);
 void put_return(Buffer& out, uint16_t channel, const Return& returned);
 void put_ack(Buffer& out, uint16_t channel, uint64_t delivery_tag, bool multiple);
 void put_nack(Buffer& out, uint16_t channel, uint64_t delivery_tag, bool multiple, bool requeue);
@@ -145,6 +143,5 @@ void put_queue_declare(Buffer& out, uint16_t channel, std::string_view queue, bo
 Result<std::string> decode_queue_declare_ok(Bytes payload);  // the queue's name
 Result<std::string> decode_queue_delete(Bytes payload);      // the queue's name
 Result<NamedExchanges> decode_named_exchanges(Bytes payload);
-bool decode_nowait_select(Bytes payload);  // confirm.select: its nowait bit
 
 }  // namespace bellhop::proto

@@ -289,9 +289,4 @@ Result<NamedExchanges> decode_named_exchanges(Bytes payload) {
   return named;
 }
 
-bool decode_nowait_select(Bytes payload) {
-  const Arguments in(payload, {method::confirm_select});
-  return in.ok() && in.as<amqp_confirm_select_t>().nowait != 0;
-}
-
 }  // namespace bellhop::proto

@@ -40,7 +40,6 @@ class S3Call {
   bool is_undo = false;             // a store that ends waits for it
   bool may_have_been_done = false;  // an attempt sent all of its request and got no final answer
 
-  bool is_running() const { return transfer_ != nullptr; }
   bool has_sent_all() const { return transfer_ != nullptr && transfer_->has_sent_all(); }
   // The request's body has more now.
   void resume() {

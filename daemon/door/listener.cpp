@@ -131,7 +131,6 @@ struct Listener::Socket {
   const config::UnixListen* unix_listen = nullptr;
   const config::TcpListen* tcp_listen = nullptr;
   std::string address;
-  uint16_t port = 0;
   dev_t device = 0;  // of the socket file that we made
   ino_t inode = 0;
   int handles = 2;
@@ -217,8 +216,6 @@ Result<void> Listener::Socket::bind_tcp() {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
   ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
-  port = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port
-                                         : reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
   address = "tcp:" + address_text(own);
   fd = socket.take();
   return {};
@@ -275,14 +272,6 @@ void Listener::close() {
 std::vector<std::string> Listener::addresses() const {
   std::vector<std::string> all;
   for (const Socket* socket : sockets_) all.push_back(socket->address);
-  return all;
-}
-
-std::vector<uint16_t> Listener::tcp_ports() const {
-  std::vector<uint16_t> all;
-  for (const Socket* socket : sockets_) {
-    if (socket->tcp_listen != nullptr) all.push_back(socket->port);
-  }
   return all;
 }
 

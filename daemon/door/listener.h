@@ -34,8 +34,6 @@ class Listener {
   // Where it listens, in the order of the configuration, with the real port: `unix:/run/x.sock`,
   // `tcp:127.0.0.1:40001`.
   std::vector<std::string> addresses() const;
-  // The real port of each TCP listener, in order.
-  std::vector<uint16_t> tcp_ports() const;
 
  private:
   struct Socket;  // one listening socket; outlives the listener until libuv lets go

@@ -32,7 +32,6 @@ class Transaction {
     claim_ = std::move(claim);
   }
   const std::optional<Claim>& claim() const { return claim_; }
-  ClaimStore* store() const { return store_; }
 
   // The message is on its way to the broker: from here on the outcome may be unknown, and an unknown outcome
   // keeps the object.

@@ -40,13 +40,13 @@ void decode_every_way(Bytes payload) {
   const uint32_t number = method_number(payload);
   if (number == 0) return;
   settles(payload, decode_publish, [](Buffer& out, const Publish& value) { put_publish(out, 1, value); });
-  settles(payload, decode_deliver, [](Buffer& out, const Deliver& value) { put_deliver(out, 1, value); });
-  settles(payload, decode_get_ok, [](Buffer& out, const GetOk& value) { put_get_ok(out, 1, value); });
   settles(payload, decode_return, [](Buffer& out, const Return& value) { put_return(out, 1, value); });
   settles(payload, decode_close,
           [&](Buffer& out, const Close& value) { put_close(out, method::channel_close, 1, value); });
   settles(payload, decode_tune,
           [](Buffer& out, const Tune& value) { put_tune(out, method::connection_tune, value); });
+  (void)decode_deliver(payload).ok();
+  (void)decode_get_ok(payload).ok();
   (void)decode_settle(payload).ok();
 
   settles(payload, decode_start_ok, [](Buffer& out, const StartOk& value) { put_start_ok(out, value); });
@@ -60,7 +60,6 @@ void decode_every_way(Bytes payload) {
   (void)decode_queue_declare_ok(payload).ok();
   (void)decode_queue_delete(payload).ok();
   (void)decode_named_exchanges(payload).ok();
-  (void)decode_nowait_select(payload);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Bytes as tests write and compare them: "AC 01 00 'payload'".
+// Bytes as tests write and compare them: "AC 01 00 'payload'", and numbers of a content header.
 #pragma once
 
 #include <cstdlib>
@@ -39,6 +39,17 @@ inline std::string to_hex(Bytes bytes) {
     out += {digits[octet >> 4], digits[octet & 15]};
   }
   return out;
+}
+
+inline void put_u16(Buffer& out, uint16_t value) {
+  uint8_t raw[2];
+  store_u16(raw, value);
+  put(out, raw);
+}
+inline void put_u64(Buffer& out, uint64_t value) {
+  uint8_t raw[8];
+  store_u64(raw, value);
+  put(out, raw);
 }
 
 }  // namespace bellhop::test

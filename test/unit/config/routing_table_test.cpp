@@ -80,7 +80,6 @@ TEST_CASE("the first route that matches wins, else the default plan", "[config]"
 
 TEST_CASE("a route on headers wants all of them, of any type", "[config]") {
   const RoutingTable routing(loaded(model));
-  CHECK(routing.needs_headers());
   Buffer all = table({{"x", "y"}, {"region", "eu"}});
   const Buffer some = all;
   put_shortstr(all, "urgent");
@@ -182,11 +181,6 @@ TEST_CASE("a carried itinerary may go where the configuration goes, the default 
   CHECK(listed.may_send_to(""));
   CHECK(listed.may_send_to("x"));
   CHECK_FALSE(listed.may_send_to("orders"));
-}
-
-TEST_CASE("a table without routes on headers needs none", "[config]") {
-  CHECK_FALSE(RoutingTable(loaded("")).needs_headers());
-  CHECK_FALSE(RoutingTable(loaded("routes: [{ name: a, match: { exchange: e } }]")).needs_headers());
 }
 
 #ifdef COUNTS_ALLOCATIONS

@@ -68,8 +68,8 @@ TEST_CASE("every property is found", "[content_header]") {
   for (unsigned which = 0; which < property_count; ++which) CHECK(header.has(static_cast<Property>(which)));
   CHECK(header.text(content_type) == "text/plain");
   CHECK(header.text(content_encoding) == "gzip");
-  CHECK(header.octet(delivery_mode) == 2);
-  CHECK(header.octet(priority) == 5);
+  CHECK(to_hex(header.property[delivery_mode]) == "02");
+  CHECK(to_hex(header.property[priority]) == "05");
   CHECK(header.text(correlation_id) == "c");
   CHECK(header.text(reply_to) == "r");
   CHECK(header.text(expiration) == "1000");
@@ -88,7 +88,7 @@ TEST_CASE("absent properties are empty", "[content_header]") {
   CHECK(header.body_bytes == 5);
   CHECK(!header.has(headers));
   CHECK(header.text(message_id).empty());
-  CHECK(header.octet(delivery_mode) == 0);
+  CHECK(header.property[delivery_mode].empty());
   CHECK(header.header_fields().empty());
 }
 

@@ -111,8 +111,8 @@ struct Rig {
     Buffer out;
     proto::put_return(out, id, {312, "NO_ROUTE", exchange, "k"});
     Buffer header = test::from_hex("003C 0000");
-    put_u64(header, body.size());
-    put_u16(header, 0x0080);
+    test::put_u64(header, body.size());
+    test::put_u16(header, 0x0080);
     put_shortstr(header, message_id);
     proto::put_frame(out, proto::frame_header, id, header);
     proto::put_body_frames(out, id, as_bytes(body), 12);
@@ -265,7 +265,8 @@ TEST_CASE("frames that do not belong here break the protocol", "[private_channel
   Buffer body, deliver, header;
   proto::put_frame(body, proto::frame_body, id, as_bytes("x"));
   CHECK_FALSE(rig.hear(body));
-  proto::put_deliver(deliver, id, {"c", 1, false, "e", "k"});
+  proto::put_frame(deliver, proto::frame_method, id,
+                   test::from_hex("003C 003C 01 'c' 0000000000000001 00 01 'e' 01 'k'"));
   CHECK_FALSE(rig.hear(deliver));
   proto::put_frame(header, proto::frame_header, id, test::from_hex("003C 0000 0000000000000000 0000"));
   CHECK_FALSE(rig.hear(header));

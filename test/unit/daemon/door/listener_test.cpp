@@ -108,9 +108,11 @@ TEST_CASE("a TCP listener on port 0 says which port it got", "[listener]") {
   listen.host = "127.0.0.1";
   rig.listens = {listen};
   REQUIRE(rig.open() == "");
-  REQUIRE(rig.listener->tcp_ports().size() == 1);
-  const uint16_t port = rig.listener->tcp_ports()[0];
-  REQUIRE(rig.listener->addresses()[0] == "tcp:127.0.0.1:" + std::to_string(port));
+  REQUIRE(rig.listener->addresses().size() == 1);
+  const std::string address = rig.listener->addresses()[0], host = "tcp:127.0.0.1:";
+  REQUIRE(address.rfind(host, 0) == 0);
+  const auto port = static_cast<uint16_t>(std::stoi(address.substr(host.size())));
+  REQUIRE(port != 0);
 
   const int fd = connect_tcp(port);
   REQUIRE(rig.loop.run_until([&] { return rig.accepted.size() == 1; }));

@@ -58,8 +58,8 @@ std::string frames(std::string_view exchange, std::string_view key, const Buffer
 Buffer header_of(uint64_t body_bytes, const Buffer& fields, uint8_t delivery_mode,
                  std::string_view message_id) {
   Buffer out = from_hex("003C 0000");
-  put_u64(out, body_bytes);
-  put_u16(out, 0x3080);
+  test::put_u64(out, body_bytes);
+  test::put_u16(out, 0x3080);
   put_u32(out, static_cast<uint32_t>(fields.size()));
   put(out, fields);
   put_u8(out, delivery_mode);
