@@ -6,24 +6,15 @@ sent in the same write, shows to have been taken."""
 import pytest
 
 from support import amqp
-from support.bellhop import Bellhop
-from support.scripted_broker import ScriptedBroker
 
 KEY = "00000000-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def session():
-    with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}}) as daemon:
-        (daemon.store_path / KEY).write_bytes(b"the payload")
-        client, leg = fake.connect(daemon.socket)
-        for channel in (1, 2):
-            client.send(channel, "channel.open")
-            leg.serve_channel(channel)
-            client.wait_for("channel.open-ok", channel)
-        yield client, leg
-        client.abort()
-        leg.abort()
+def session(stage):
+    here = stage()
+    (here.daemon.store_path / KEY).write_bytes(b"the payload")
+    return here.client, here.leg
 
 
 def frames_of(method, body, **arguments):

@@ -2,28 +2,18 @@
 
 import pytest
 
-from support.bellhop import Bellhop
-from support.scripted_broker import ScriptedBroker
-
 SLIP = {"x-acemq-route": "a,b", "x-acemq-route-position": 0, "x-acemq-route-id": "run"}
 LARGE = b"x" * 100_000
 
 
 @pytest.fixture
-def session():
-    """(client, leg, daemon) with channel 1 open and in confirm mode, and a pipeline p with the steps a and b."""
-    with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "pipelines": {"p": {"steps": ["a", "b"]}},
-                                            "limits": {"drain_timeout": "100ms"}}) as daemon:
-        client, leg = fake.connect(daemon.socket)
-        client.send(1, "channel.open")
-        leg.serve_channel(1)
-        client.wait_for("channel.open-ok", 1)
-        client.send(1, "confirm.select")
-        leg.answer("confirm.select", 1)
-        client.wait_for("confirm.select-ok", 1)
-        yield client, leg, daemon
-        client.abort()
-        leg.abort()
+def session(stage):
+    """(client, leg, daemon) with channel 1 in confirm mode, and a pipeline p with the steps a and b."""
+    here = stage({"pipelines": {"p": {"steps": ["a", "b"]}}}, channels=(1,))
+    here.client.send(1, "confirm.select")
+    here.leg.answer("confirm.select", 1)
+    here.client.wait_for("confirm.select-ok", 1)
+    return here.client, here.leg, here.daemon
 
 
 def acks(client, count):

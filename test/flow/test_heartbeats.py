@@ -6,31 +6,21 @@ import time
 import pytest
 
 from support import amqp
-from support.bellhop import Bellhop
 from support.scripted_broker import ScriptedBroker
 
 
 @pytest.fixture
-def pair():
+def pair(stage):
     """pair(client's heartbeat, broker's heartbeat) -> (client, leg) with channel 1 open."""
-    started = []
-
     def run(client_s, broker_s, receive_buffer=None):
         fake = ScriptedBroker(heartbeat=broker_s)
         if receive_buffer:
             fake.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        daemon = Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}})
-        started.extend((daemon, fake))
-        client, leg = fake.connect(daemon.socket, heartbeat=client_s)
-        client.send(1, "channel.open")
-        leg.serve_channel(1)
-        client.wait_for("channel.open-ok", 1)
-        leg.daemon = daemon
-        return client, leg
+        here = stage(fake=fake, channels=(1,), heartbeat=client_s)
+        here.leg.daemon = here.daemon
+        return here.client, here.leg
 
-    yield run
-    for each in reversed(started):  # the broker first: one that is gone is not waited for
-        each.close() if isinstance(each, ScriptedBroker) else each.stop()
+    return run
 
 
 def beat(seconds, *alive):

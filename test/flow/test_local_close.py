@@ -4,23 +4,6 @@ before; late frames are dropped, and the id is free for its next life with the c
 import pytest
 
 from support import amqp
-from support.bellhop import Bellhop
-from support.gate import Gate
-from support.scripted_broker import ScriptedBroker
-
-
-@pytest.fixture
-def session():
-    """(client, leg) with channels 1 and 2 open; publishing to the exchange bellhop.route with an unknown name closes a channel (404)."""
-    with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}}) as daemon:
-        client, leg = fake.connect(daemon.socket)
-        for channel in (1, 2):
-            client.send(channel, "channel.open")
-            leg.serve_channel(channel)
-            client.wait_for("channel.open-ok", channel)
-        yield client, leg
-        client.abort()
-        leg.abort()  # a broker that is gone is not waited for
 
 
 def make_it_close(client, leg, channel=1):
@@ -33,6 +16,7 @@ def make_it_close(client, leg, channel=1):
 
 
 def refuse(client, channel=1):
+    """The exchange bellhop.route with an unknown name closes a channel (404)."""
     client.publish(channel, "bellhop.route", "unknown", b"body")
 
 
@@ -213,30 +197,22 @@ def test_frames_that_cross_the_brokers_close_are_dropped(session):
     client.expect("channel.open-ok", 1)
 
 
-def test_the_next_lifes_publish_waits_for_a_transfers_place_and_loses_nothing(tmp_path):
-    gate = Gate(tmp_path)
+def test_the_next_lifes_publish_waits_for_a_transfers_place_and_loses_nothing(stage, gate):
     large = b"x" * 100_000
-    with ScriptedBroker() as fake, \
-            Bellhop({"broker": {"url": fake.url}, "limits": {"transfers_per_session": 1, "drain_timeout": "100ms"}}, env=gate.env) as daemon:
-        client, leg = fake.connect(daemon.socket)
-        for channel in (1, 2):
-            client.send(channel, "channel.open")
-            leg.serve_channel(channel)
-            client.wait_for("channel.open-ok", channel)
-        gate.close()
-        client.publish(2, "", "q", large)
-        make_it_close(client, leg)
-        client.send(1, "channel.close-ok")
-        client.send(1, "channel.open")
-        client.publish(1, "", "q", large)
-        client.publish(1, "", "q", b"behind it")
-        client.send(2, "basic.qos")
-        client.send(0, "connection.close", reply_code=200)
-        leg.wait_for("channel.open", 1)
-        gate.open()
-        leg.published(2)
-        assert leg.published(1).body.startswith(b"\xac\x01\x01")
-        assert leg.published(1).body == b"behind it"
-        leg.wait_for(("connection.close",))
-        client.abort()
-        leg.abort()
+    here = stage({"limits": {"transfers_per_session": 1}}, env=gate.env)
+    client, leg = here.client, here.leg
+    gate.close()
+    client.publish(2, "", "q", large)
+    make_it_close(client, leg)
+    client.send(1, "channel.close-ok")
+    client.send(1, "channel.open")
+    client.publish(1, "", "q", large)
+    client.publish(1, "", "q", b"behind it")
+    client.send(2, "basic.qos")
+    client.send(0, "connection.close", reply_code=200)
+    leg.wait_for("channel.open", 1)
+    gate.open()
+    leg.published(2)
+    assert leg.published(1).body.startswith(b"\xac\x01\x01")
+    assert leg.published(1).body == b"behind it"
+    leg.wait_for(("connection.close",))

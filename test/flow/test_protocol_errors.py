@@ -11,20 +11,18 @@ from support.scripted_broker import ScriptedBroker
 
 
 @pytest.fixture(scope="module")
-def stage():
+def shared():
+    """One daemon for all, as whoever errs must not hurt the others."""
     with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}}) as daemon:
         yield fake, daemon
         fake.close()
 
 
 @pytest.fixture
-def bystander(stage):
+def bystander(shared):
     """Another session, which has to work all the time."""
-    fake, daemon = stage
-    client, leg = fake.connect(daemon.socket)
-    client.send(1, "channel.open")
-    leg.serve_channel(1)
-    client.wait_for("channel.open-ok", 1)
+    fake, daemon = shared
+    client, leg = fake.connect(daemon.socket, channels=(1,))
     yield client
     client.publish(1, "", "q", b"still here")
     assert leg.published(1).body == b"still here"
@@ -32,13 +30,9 @@ def bystander(stage):
 
 
 @pytest.fixture
-def session(stage, bystander):
-    fake, daemon = stage
-    client, leg = fake.connect(daemon.socket)
-    for channel in (1, 2):
-        client.send(channel, "channel.open")
-        leg.serve_channel(channel)
-        client.wait_for("channel.open-ok", channel)
+def session(shared, bystander):
+    fake, daemon = shared
+    client, leg = fake.connect(daemon.socket, channels=(1, 2))
     yield client, leg
     client.abort()
 
@@ -104,9 +98,9 @@ def test_the_other_channels_content_survives_a_slow_one(session):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_bytes_harm_nobody_else(stage, bystander, seed):
+def test_random_bytes_harm_nobody_else(shared, bystander, seed):
     """50 connections a seed: some talk nonsense from the first byte, some after a proper opening."""
-    fake, daemon = stage
+    fake, daemon = shared
     dice = random.Random(seed)
     print("seed", seed)
     for index in range(50):

@@ -20,7 +20,6 @@ import threading
 import time
 
 
-
 class _Pair:
     def __init__(self, below, above):
         self.sockets = {"below": below, "above": above}
@@ -45,13 +44,15 @@ class _Pair:
 
 
 class Proxy:
+    scheme = "amqp"
+
     def __init__(self, target):
         host, _, port = target.rpartition(":")
         self.target = (host, int(port))
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
-        self.url = f"amqp://{self.address}"
+        self.url = f"{self.scheme}://{self.address}"
         self.pairs = []
         self.accepted = 0
         self._delay = 0.0
@@ -108,7 +109,7 @@ class Proxy:
     # -- carrying
 
     def _accept(self):
-        while not self._closed:
+        while True:
             try:
                 below, _ = self.listener.accept()
             except OSError:
@@ -116,20 +117,33 @@ class Proxy:
             if self._closed or self._refuse:
                 below.close()
                 continue
-            try:
-                above = socket.create_connection(self.target, timeout=5)
-                above.settimeout(None)
-            except OSError:
-                below.close()
-                continue
-            for s in (below, above):
-                s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            pair = _Pair(below, above)
-            with self._lock:
-                self.pairs.append(pair)
-                self.accepted += 1
-            threading.Thread(target=self._carry, args=(pair, "up", below, above), daemon=True).start()
-            threading.Thread(target=self._carry, args=(pair, "down", above, below), daemon=True).start()
+            threading.Thread(target=self._connect, args=(below,), daemon=True).start()
+
+    def _greet(self, below):
+        """What a connection begins with, before the broker is connected to: the socket to carry from, or None when it is over."""
+        return below
+
+    def _connect(self, raw):
+        below = self._greet(raw)
+        if below is None:
+            return
+        try:
+            above = socket.create_connection(self.target, timeout=5)
+            above.settimeout(None)
+        except OSError:
+            below.close()
+            return
+        for s in (below, above):
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        pair = _Pair(below, above)
+        with self._lock:
+            if self._closed:
+                pair.close()
+                return
+            self.pairs.append(pair)
+            self.accepted += 1
+        threading.Thread(target=self._carry, args=(pair, "up", below, above), daemon=True).start()
+        self._carry(pair, "down", above, below)
 
     def _carry(self, pair, direction, source, sink):
         self._new_flow.wait()
@@ -140,7 +154,7 @@ class Proxy:
                 if self._delay:
                     time.sleep(self._delay)
                 if not data:
-                    sink.shutdown(socket.SHUT_WR)
+                    self._ended(direction, sink)
                     return
                 limit = self._limits.get(direction)
                 if limit is not None and pair.carried[direction] + len(data) >= limit:
@@ -150,8 +164,16 @@ class Proxy:
                     return
                 pair.carried[direction] += len(data)
                 sink.sendall(data)
-        except OSError:
+        except OSError as error:
+            self._broken(direction, error)
             pair.close()
+
+    def _ended(self, direction, sink):
+        """One end has nothing more to say in this direction; the other may."""
+        sink.shutdown(socket.SHUT_WR)
+
+    def _broken(self, direction, error):
+        pass
 
     def carried(self, direction):
         """Bytes carried by the connections that are still open."""

@@ -127,11 +127,16 @@ class ScriptedBroker:
         self.legs.append(leg)
         return leg.handshake() if handshake else leg
 
-    def connect(self, address, timeout=amqp.DEFAULT_TIMEOUT, **options):
-        """Connects a client to bellhop at `address` and plays the broker's side of the handshake: (client, leg)."""
+    def connect(self, address, timeout=amqp.DEFAULT_TIMEOUT, channels=(), **options):
+        """Connects a client to bellhop at `address`, plays the broker's side of the handshake and opens channels: (client, leg)."""
         connecting = background(amqp.connect, address, timeout, **options)
         leg = self.accept()
-        return connecting.result(timeout * amqp.TIME_FACTOR), leg
+        client = connecting.result(timeout * amqp.TIME_FACTOR)
+        for channel in channels:
+            client.send(channel, "channel.open")
+            leg.serve_channel(channel)
+            client.wait_for("channel.open-ok", channel)
+        return client, leg
 
     def close(self):
         self.listener.close()
