@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from support.amqp import ChannelClosed, encode_table
-from support.publishing import KIB, MIB, UUID, count, declare, key_of, pattern, publisher
+from support.amqp import encode_table
+from support.publishing import KIB, MIB, count, declare, key_of, pattern, publisher
 from support.rabbitmq import SMALLEST_FRAME_MAX, wait_until
 
 

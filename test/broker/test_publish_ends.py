@@ -5,18 +5,15 @@ import os
 
 import pytest
 
-from support import amqp
-from support.publishing import INLINE, KIB, MIB, count, declare, key_of, pattern, publisher
+from support.publishing import KIB, MIB, count, declare, key_of, pattern, publisher
 from support.rabbitmq import wait_until
 
 NO_CHECK = {"claim_check": {"enabled": False}}
 
 
 @pytest.mark.parametrize("size", [10, 70 * KIB])
-def test_a_missing_exchange_is_the_brokers_404_and_the_id_is_free_at_once(bellhop, broker, name, size):
-    queue = name()
-    direct = declare(broker, queue)
-    up = publisher(bellhop())
+def test_a_missing_exchange_is_the_brokers_404_and_the_id_is_free_at_once(publishing, name, size):
+    queue, direct, _, up = publishing()
     for round_ in range(5):
         up.channel.publish(name("missing"), "k", pattern(size))
         for i in range(10):
@@ -31,10 +28,8 @@ def test_a_missing_exchange_is_the_brokers_404_and_the_id_is_free_at_once(bellho
 
 
 @pytest.mark.parametrize("config", [{}, NO_CHECK], ids=["offloaded", "relayed"])
-def test_a_404_in_the_middle_of_the_next_publishs_body(bellhop, broker, name, config):
-    queue = name()
-    direct = declare(broker, queue)
-    up = publisher(bellhop(config))
+def test_a_404_in_the_middle_of_the_next_publishs_body(publishing, name, config):
+    queue, direct, _, up = publishing(config)
     frames = up.channel.publish_frames("", queue, pattern(1 * MIB))
     up.channel.publish(name("missing"), "k", b"x")
     up.client.send_raw(b"".join(frames[:4]))
@@ -62,11 +57,8 @@ def test_a_close_that_crosses_the_brokers_close_leaves_the_id_usable(bellhop, na
         up.client.channel(1).call("queue.declare", exclusive=True)
 
 
-def test_a_close_that_waits_for_an_upload_when_the_brokers_close_comes_is_answered(bellhop, broker, name, gate):
-    queue = name()
-    declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon, confirm=False)
+def test_a_close_that_waits_for_an_upload_when_the_brokers_close_comes_is_answered(held_up, name, gate):
+    queue, _, _, up = held_up(confirm=False)
     gate.close()
     up.channel.publish(name("missing"), "k", b"x")
     up.channel.publish("", queue, pattern(70 * KIB))
@@ -80,11 +72,8 @@ def test_a_close_that_waits_for_an_upload_when_the_brokers_close_comes_is_answer
 
 @pytest.mark.parametrize("who", ["client", "bellhop"])
 @pytest.mark.parametrize("config", [{}, NO_CHECK], ids=["offloaded", "relayed"])
-def test_a_death_in_the_middle_of_a_body_publishes_nothing_and_leaves_no_object(bellhop, broker, name, who, config):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(config)
-    up = publisher(daemon)
+def test_a_death_in_the_middle_of_a_body_publishes_nothing_and_leaves_no_object(publishing, who, config):
+    queue, direct, daemon, up = publishing(config)
     frames = up.channel.publish_frames("", queue, pattern(4 * MIB))
     up.client.send_raw(b"".join(frames[:-1]))
     beside = up.client.channel()
@@ -125,11 +114,8 @@ def test_a_large_result_cut_off_by_death_leaves_its_input_to_be_redelivered(bell
     wait_until(lambda: daemon.objects() == [], what="an empty store")
 
 
-def test_complete_publishes_of_a_client_that_dies_at_once_are_published(bellhop, broker, name, gate):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon)
+def test_complete_publishes_of_a_client_that_dies_at_once_are_published(held_up, gate):
+    queue, direct, daemon, up = held_up()
     gate.close()
     incomplete = up.channel.publish_frames("", queue, pattern(80 * KIB))[:-1]
     up.client.send_raw(b"".join([*up.channel.publish_frames("", queue, pattern(70 * KIB)),
@@ -159,11 +145,8 @@ def test_a_flood_of_small_publishes_of_a_client_that_dies_at_once_is_published(b
         wait_until(lambda: count(direct, queue) == 4000 * round_, what="all publishes in the queue")
 
 
-def test_a_dead_clients_uploads_are_given_up_after_the_linger(bellhop, broker, name, gate):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon)
+def test_a_dead_clients_uploads_are_given_up_after_the_linger(held_up, gate):
+    queue, direct, daemon, up = held_up()
     gate.close()
     up.channel.publish("", queue, pattern(70 * KIB))
     up.client.abort()
@@ -173,11 +156,8 @@ def test_a_dead_clients_uploads_are_given_up_after_the_linger(bellhop, broker, n
     assert count(direct, queue) == 0
 
 
-def test_sigterm_lets_an_upload_finish_and_be_confirmed(bellhop, broker, name, gate):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon)
+def test_sigterm_lets_an_upload_finish_and_be_confirmed(held_up, gate):
+    queue, direct, daemon, up = held_up()
     gate.close()
     up.channel.publish("", queue, pattern(70 * KIB))
     up.client.channel().call("queue.declare", exclusive=True)

@@ -7,12 +7,10 @@ from support.publishing import KIB, MIB, count, declare, key_of, pattern, publis
 from support.rabbitmq import wait_until
 
 
-def test_small_publishes_wait_behind_a_slow_upload_of_their_channel_and_of_no_other(bellhop, broker, name, gate):
-    queue, other = name(), name("other")
-    direct = declare(broker, queue)
+def test_small_publishes_wait_behind_a_slow_upload_of_their_channel_and_of_no_other(held_up, name, gate):
+    queue, direct, _, up = held_up()
+    other = name("other")
     direct.declare(other)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon)
     beside = up.client.channel()
     beside.call("confirm.select")
     gate.close()
@@ -35,11 +33,8 @@ def test_small_publishes_wait_behind_a_slow_upload_of_their_channel_and_of_no_ot
     ("exchange.declare", {"exchange": "amq.direct", "type": "direct", "passive": True}), ("queue.purge", {"queue": "{q}"}),
     ("basic.consume", {"queue": "{q}"}), ("channel.close", {"reply_code": 200}), ("channel.flow", {"active": True}),
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_every_method_behind_a_slow_upload_waits_for_it(bellhop, broker, name, gate, method, arguments):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon, confirm=False)
+def test_every_method_behind_a_slow_upload_waits_for_it(held_up, gate, method, arguments):
+    queue, direct, _, up = held_up(confirm=False)
     gate.close()
     up.channel.publish("", queue, pattern(100 * KIB))
     up.channel.send(method, **{key: value.format(q=queue) if isinstance(value, str) else value for key, value in arguments.items()})
@@ -79,11 +74,8 @@ def test_an_ack_never_overtakes_the_result_it_stands_for(bellhop, broker, name, 
     assert daemon.objects() == []
 
 
-def test_uploads_of_one_channel_run_in_parallel_and_are_released_in_order(bellhop, broker, name, gate):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon)
+def test_uploads_of_one_channel_run_in_parallel_and_are_released_in_order(held_up, gate):
+    queue, direct, daemon, up = held_up()
     gate.close(from_bytes=1 * MIB)
     up.channel.publish("", queue, pattern(1 * MIB))
     for i in range(8):
@@ -98,11 +90,8 @@ def test_uploads_of_one_channel_run_in_parallel_and_are_released_in_order(bellho
 
 
 @pytest.mark.parametrize("transfers", [1, 16])
-def test_many_large_and_small_publishes_of_one_channel_arrive_in_order(bellhop, broker, name, transfers):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop({"limits": {"transfers_per_session": transfers}})
-    up = publisher(daemon)
+def test_many_large_and_small_publishes_of_one_channel_arrive_in_order(publishing, transfers):
+    queue, direct, daemon, up = publishing({"limits": {"transfers_per_session": transfers}})
     bodies = [pattern(90 * KIB if i % 3 else 10, i) for i in range(60)]
     for body in bodies:
         up.channel.publish("", queue, body)
@@ -129,11 +118,8 @@ def test_connection_close_waits_for_the_uploads_of_all_channels(bellhop, broker,
     wait_until(lambda: count(direct, queue) == 6, what="all six messages in the queue")
 
 
-def test_channel_close_waits_for_the_channels_uploads(bellhop, broker, name, gate):
-    queue = name()
-    direct = declare(broker, queue)
-    daemon = bellhop(env=gate.env)
-    up = publisher(daemon)
+def test_channel_close_waits_for_the_channels_uploads(held_up, gate):
+    queue, direct, _, up = held_up()
     gate.close()
     up.channel.publish("", queue, pattern(300 * KIB))
     up.channel.send("channel.close", reply_code=200)

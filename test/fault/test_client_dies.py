@@ -40,12 +40,8 @@ def test_in_the_handshake(bellhop, gone, stage, kill):
 @pytest.mark.parametrize("kill", KILLS)
 @pytest.mark.parametrize("size", [50000, 300000])
 @pytest.mark.parametrize("frames", [1, 2, 3])
-def test_in_the_middle_of_a_publish(bellhop, broker, gone, name, frames, size, kill):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_in_the_middle_of_a_publish(session, broker, gone, frames, size, kill):
+    daemon, client, channel, queue = session()
     parts = channel.publish_frames("", queue, b"x" * size, split=[10000])
     client.send_raw(b"".join(parts[:frames]))
     client.channel()  # its answer shows that bellhop has read so far
@@ -57,13 +53,9 @@ def test_in_the_middle_of_a_publish(bellhop, broker, gone, name, frames, size, k
 
 
 @pytest.mark.parametrize("size", [10, 300000])
-def test_right_after_whole_publishes(bellhop, broker, gone, name, size):
+def test_right_after_whole_publishes(session, broker, gone, size):
     """Fire and forget: 20 messages and the end of the socket in one go. Against the broker itself they arrive too."""
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+    daemon, client, channel, queue = session()
     client.send_raw(b"".join(b"".join(channel.publish_frames("", queue, b"%02d" % n + b"x" * size)) for n in range(20)))
     client.abort()
     gone(daemon)
@@ -76,12 +68,8 @@ def test_right_after_whole_publishes(bellhop, broker, gone, name, size):
 
 @pytest.mark.parametrize("kill", KILLS)
 @pytest.mark.parametrize("size", [100, 100000, 5000000])
-def test_with_unacknowledged_deliveries(bellhop, broker, gone, name, size, kill):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_with_unacknowledged_deliveries(session, broker, gone, size, kill):
+    daemon, client, channel, queue = session()
     channel.call("confirm.select")
     for _ in range(3):
         channel.publish("", queue, b"y" * size)
@@ -95,12 +83,8 @@ def test_with_unacknowledged_deliveries(bellhop, broker, gone, name, size, kill)
     direct.call("queue.delete", queue=queue)
 
 
-def test_in_a_transaction(bellhop, broker, gone, name):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_in_a_transaction(session, broker, gone):
+    daemon, client, channel, queue = session()
     channel.call("tx.select")
     channel.publish("", queue, b"z" * 100000)
     client.channel()
@@ -137,12 +121,8 @@ def test_that_takes_nothing_more_does_not_fill_the_memory(bellhop, broker, name)
     direct.call("queue.delete", queue=queue)
 
 
-def test_a_clean_close_waits_for_what_was_sent_before(bellhop, broker, name):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_a_clean_close_waits_for_what_was_sent_before(session, broker):
+    _, client, channel, queue = session()
     for number in range(10):
         channel.publish("", queue, b"%d" % number + b"v" * (100000 if number % 2 else 10))
     client.close()

@@ -51,12 +51,8 @@ def test_the_listener_closes_at_once_also_while_a_session_goes_on(bellhop, name)
 
 
 @pytest.mark.parametrize("settle", ["basic.ack", "basic.nack", "basic.reject"])
-def test_a_session_with_an_unacknowledged_delivery_stays_until_it_is_settled(bellhop, broker, name, settle):
-    daemon = bellhop()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    queue = name()
-    channel.declare(queue)
+def test_a_session_with_an_unacknowledged_delivery_stays_until_it_is_settled(session, broker, settle):
+    daemon, client, channel, queue = session()
     for body in (b"one", b"two"):
         channel.publish("", queue, body)
     channel.call("basic.consume", queue=queue)
@@ -70,13 +66,9 @@ def test_a_session_with_an_unacknowledged_delivery_stays_until_it_is_settled(bel
     assert broker.channel().call("queue.delete", queue=queue).message_count == 0
 
 
-def test_no_new_delivery_is_begun_and_none_is_lost_by_acknowledging_all(bellhop, broker, name):
+def test_no_new_delivery_is_begun_and_none_is_lost_by_acknowledging_all(session, broker):
     """What arrives while draining is not handed to the client: its `multiple` must not acknowledge it."""
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+    daemon, client, channel, queue = session()
     channel.call("basic.consume", queue=queue)
     channel.publish("", queue, b"mine")
     channel.deliver()
@@ -95,12 +87,8 @@ def test_no_new_delivery_is_begun_and_none_is_lost_by_acknowledging_all(bellhop,
     direct.call("queue.delete", queue=queue)
 
 
-def test_a_consumer_without_acknowledgements_still_gets_what_the_broker_has_forgotten(bellhop, broker, name):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_a_consumer_without_acknowledgements_still_gets_what_the_broker_has_forgotten(session, broker, name):
+    daemon, client, channel, queue = session()
     channel.call("basic.consume", queue=queue, no_ack=True)
     busy = client.channel()  # keeps the session open
     held = name("held")
@@ -117,12 +105,8 @@ def test_a_consumer_without_acknowledgements_still_gets_what_the_broker_has_forg
     assert daemon.wait() == 0
 
 
-def test_a_session_with_an_open_transaction_stays_until_its_commit(bellhop, broker, name):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_a_session_with_an_open_transaction_stays_until_its_commit(session, broker):
+    daemon, client, channel, queue = session()
     channel.call("tx.select")
     channel.publish("", queue, b"in the transaction")
     drain(daemon)
@@ -136,12 +120,8 @@ def test_a_session_with_an_open_transaction_stays_until_its_commit(bellhop, brok
 
 
 @pytest.mark.parametrize("size", [10, 300000])
-def test_a_publish_that_is_half_sent_is_let_finish_and_confirmed(bellhop, broker, name, size):
-    daemon = bellhop()
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_a_publish_that_is_half_sent_is_let_finish_and_confirmed(session, broker, name, size):
+    daemon, client, channel, queue = session()
     channel.call("confirm.select")
     *most, last = channel.publish_frames("", queue, b"x" * size, split=[min(size // 2, 60000)])
     client.send_raw(b"".join(most))
@@ -176,12 +156,8 @@ def test_a_session_with_an_unconfirmed_publish_stays_until_the_brokers_answer(be
     assert broker.channel().call("queue.delete", queue=queue).message_count == 1
 
 
-def test_drain_timeout_ends_what_does_not_end_by_itself(bellhop, broker, name):
-    daemon = bellhop({"limits": {"drain_timeout": "300ms"}})
-    queue = name()
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    channel.declare(queue)
+def test_drain_timeout_ends_what_does_not_end_by_itself(session, broker):
+    daemon, client, channel, queue = session({"limits": {"drain_timeout": "300ms"}})
     channel.publish("", queue, b"kept")
     channel.get_wait(queue, no_ack=False)
     daemon.sigterm()
