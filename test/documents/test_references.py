@@ -58,6 +58,20 @@ def test_every_link_leads_somewhere():
     assert not [problem for path in documents() for problem in wrong_links(path, text_of(path))]
 
 
+def test_every_source_file_that_a_document_names_is_there():
+    """`claims/backoff.h`, or `broker/link.*` for a header and its source: the end of a path from the root."""
+    sources = [shown(path) for path in files() if path.suffix in (".h", ".cpp", ".py")]
+    missing, seen = [], 0
+    for path in documents():
+        for name in re.findall(r"`([a-z][\w/]*\.(?:h|cpp|py|\*))[`:]", text_of(path)):
+            seen += 1
+            pattern = re.compile(r"(^|/)" + re.escape(name).replace(r"\*", r"(h|cpp)") + "$")
+            if not any(pattern.search(source) for source in sources):
+                missing.append(f"{shown(path)}: there is no {name}")
+    assert seen > 40
+    assert not missing
+
+
 def test_no_comment_cites_what_is_not_in_the_repository():
     outside = re.compile(r"wire[- ]contract|\bdesign(?: section|:? decision|\.md)|failure table", re.I)
     assert not [f"{shown(path)}: {found[0]}" for path in others() for found in outside.finditer(joined(text_of(path)))]
