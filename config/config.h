@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "proto/claim_frame.h"
+
 namespace bellhop::config {
 
 struct UnixListen {
@@ -106,6 +108,7 @@ struct S3Store {
 struct Store {
   std::string name;
   std::variant<FilesystemStore, MemoryStore, S3Store> kind;
+  proto::KeyRule keys = proto::KeyRule::issued;
 };
 
 struct ClaimCheck {
@@ -169,6 +172,7 @@ struct Config {
   std::vector<Route> routes;
   std::vector<std::string> slip_allowed_exchanges;  // with the default already worked out
   bool undeliverable_reject = false;
+  std::vector<std::string> consume_stores;  // which stores a delivery may be fetched from; empty: all
   uint32_t hold_max_ms = 600000;
   Limits limits;
   LogLevel log_level = LogLevel::info;

@@ -15,6 +15,16 @@ std::vector<std::string> store_names(const Config& config) {
 
 }  // namespace
 
+std::optional<std::string> read_store_name(const Value& value, const Config& config) {
+  auto name = value.text();
+  const std::vector<std::string> names = store_names(config);
+  if (name && std::find(names.begin(), names.end(), *name) == names.end()) {
+    value.error_with_value("is no configured store, allowed: " +
+                           (names.empty() ? "a store of `stores`, which has none" : listed(names)));
+  }
+  return name;
+}
+
 void read_claim_check(const Value& value, const Config& config, ClaimCheck& out) {
   Section section(value);
   if (!section.ok()) return;
@@ -22,13 +32,8 @@ void read_claim_check(const Value& value, const Config& config, ClaimCheck& out)
   const std::vector<std::string> names = store_names(config);
   const auto store = section.find("store");
   if (store) {
-    const auto name = store->text();
-    if (name && std::find(names.begin(), names.end(), *name) == names.end()) {
-      store->error_with_value("is no configured store, allowed: " +
-                              (names.empty() ? "a store of `stores`, which has none" : listed(names)));
-    }
     // Kept although it is not configured, so that what inherits it is not reported as well.
-    if (name) out.store = *name;
+    if (const auto name = read_store_name(*store, config)) out.store = *name;
   }
   section.read_bytes("threshold", out.threshold_bytes, 0);
   section.read_choice<bool>("inline_framing", out.inline_always, {{"as_needed", false}, {"always", true}});

@@ -52,6 +52,14 @@ void load_consume(Section& root, Config& config) {
   section.read_choice<bool>("undeliverable", config.undeliverable_reject,
                             {{"park", false}, {"reject", true}});
   section.read_time_ms("hold_max", config.hold_max_ms, 0);
+  if (const auto stores = section.find("stores")) {
+    if (const auto items = stores->sequence("stores")) {
+      // Empty would mean that nothing is ever fetched, which nobody wants; read as "all" it would be a hole.
+      if (items->empty()) stores->error("is empty, allowed: one or more names of `stores`");
+      for (const Value& item : *items)
+        if (auto name = read_store_name(item, config)) config.consume_stores.push_back(std::move(*name));
+    }
+  }
   section.finish();
 }
 

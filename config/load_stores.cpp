@@ -33,7 +33,7 @@ FilesystemStore read_filesystem(Section& section) {
 // A store with errors is kept under its name too, so that what names it is not reported as well.
 Store read_store(const std::string& name, const Value& value) {
   enum class Type { none, filesystem, s3, memory };
-  Store store{name, MemoryStore{}};
+  Store store{name, MemoryStore{}, proto::KeyRule::issued};
   Section section(value);
   if (!section.ok()) return store;
   Type type = Type::none;
@@ -42,6 +42,8 @@ Store read_store(const std::string& name, const Value& value) {
   if (!section.find("type")) section.missing("type", "is missing, allowed: filesystem, s3, memory");
   // Which keys are unknown depends on the type.
   if (type == Type::none) return store;
+  section.read_choice<proto::KeyRule>("keys", store.keys,
+                                      {{"issued", proto::KeyRule::issued}, {"any", proto::KeyRule::any}});
   if (type == Type::filesystem) store.kind = read_filesystem(section);
   if (type == Type::s3) store.kind = read_s3(section);
   section.finish();

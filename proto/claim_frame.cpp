@@ -13,6 +13,10 @@ bool is_alphanumeric(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
+bool is_hex_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
 bool is_key_character(char c) {
   return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
 }
@@ -40,7 +44,18 @@ Framing framing_of(Bytes start) {
   return start[2] == claim_check_prefix[2] ? Framing::check : Framing::raw;
 }
 
-bool is_redeemable_key(std::string_view key) {
+bool is_issued_key(std::string_view key) {
+  const bool is_dashed = key.size() == 36;
+  if (!is_dashed && key.size() != 32) return false;
+  for (size_t at = 0; at < key.size(); ++at) {
+    const bool wants_dash = is_dashed && (at == 8 || at == 13 || at == 18 || at == 23);
+    if (wants_dash ? key[at] != '-' : !is_hex_digit(key[at])) return false;
+  }
+  return true;
+}
+
+bool is_redeemable_key(std::string_view key, KeyRule rule) {
+  if (rule == KeyRule::issued) return is_issued_key(key);
   return !key.empty() && key.size() <= claim_key_bytes_max && is_alphanumeric(key[0]) &&
          std::all_of(key.begin(), key.end(), is_key_character) && !key.ends_with(".partial");
 }

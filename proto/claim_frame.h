@@ -18,9 +18,15 @@ enum class Framing { raw, inlined, check };
 // `start` is the body's first bytes, at least min(3, body size) of them.
 Framing framing_of(Bytes start);
 
-// Whether a key may be redeemed (proto/README.md, "Keys"): [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not
-// ending in ".partial".
-bool is_redeemable_key(std::string_view key);
+// Whether a key is one that bellhop or an AceMQ library issues (proto/README.md, "Keys"): a UUID, with its
+// dashes or as 32 hexadecimal digits, in either case.
+bool is_issued_key(std::string_view key);
+
+// Which keys a store redeems (proto/README.md, "Keys"). any: [A-Za-z0-9][A-Za-z0-9._-]{0,127} in full, not
+// ending in
+// ".partial": what looks like a file's name, and no more.
+enum class KeyRule : uint8_t { issued, any };
+bool is_redeemable_key(std::string_view key, KeyRule rule);
 
 // The error text for a key that may not be: has "is not a key this store issued", the key shortened and made
 // printable.

@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "daemon/ops/executor.h"
 #include "proto/bytes.h"
+#include "proto/claim_frame.h"
 #include "proto/result.h"
 
 namespace bellhop {
@@ -25,10 +27,10 @@ struct Claim {
   std::string xxh128;  // 32 lower-case hex digits, XXH3-128 of the payload (canonical, as xxhsum -H2 prints)
 };
 
-// Why a fetch gave no object (daemon/claims/README.md, "Errors"). missing and corrupt are permanent,
-// unavailable is to be retried.
+// Why a fetch gave no object (daemon/claims/README.md, "Errors"). Only unavailable is to be retried.
+// not_issued and missing say nothing about other stores.
 struct FetchFailure {
-  enum class Kind { missing, corrupt, unavailable };
+  enum class Kind { not_issued, missing, corrupt, unavailable };
   Kind kind = Kind::unavailable;
   std::string reason;  // has the key; for missing also the word "retention"; for corrupt both values
 };
@@ -68,7 +70,8 @@ class LocalObject {
   // The whole payload when the store holds it in memory already (small ones), else null.
   virtual const Buffer* in_memory() const { return nullptr; }
   // Reads exactly `count` bytes from `offset`; fewer is an error. Precondition: offset + count <=
-  // size_bytes().
+  // size_bytes(). The piece that ends at the object's end comes only if nobody wrote to the object since it
+  // was verified: whoever asks for it when all before it is out never hands over a whole wrong payload.
   virtual void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
                     std::function<void(Result<Piece>)> done) = 0;
 };
@@ -85,17 +88,38 @@ struct Expected {
 
 class ClaimStore {
  public:
+  ClaimStore(std::string name, proto::KeyRule keys) : name_(std::move(name)), keys_(keys) {}
   virtual ~ClaimStore() = default;
-  virtual const std::string& name() const = 0;
+  ClaimStore(const ClaimStore&) = delete;
+  ClaimStore& operator=(const ClaimStore&) = delete;
+
+  const std::string& name() const { return name_; }
   // Any thread. `size_bytes` is the payload's announced size.
   virtual std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) = 0;
-  // Any thread. Precondition: proto::is_redeemable_key(key).
+  // Any thread. A key that this store does not redeem is refused here, before any path or URL is built.
   // When `wanted` has expired nobody waits any more: the work may end early, with any failure.
-  virtual void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
-                     std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) = 0;
-  // Any thread. The undo of a publish that no queue can hold. A failure is logged; retention takes the
-  // orphan.
+  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+             std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
+    if (proto::is_redeemable_key(key, keys_)) {
+      fetch_redeemable(key, expected, std::move(wanted), std::move(executor), std::move(done));
+      return;
+    }
+    executor->post([key, done = std::move(done)] {
+      done({nullptr, {FetchFailure::Kind::not_issued, proto::bad_key_reason(key)}});
+    });
+  }
+  // Any thread. The undo of a publish that no queue can hold; `key` is one that begin()'s claim gave. A
+  // failure is logged; retention takes the orphan.
   virtual void remove(const std::string& key) = 0;
+
+ private:
+  // fetch, with a key that may be part of a path or a URL.
+  virtual void fetch_redeemable(const std::string& key, const Expected& expected,
+                                std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                                std::function<void(FetchResult)> done) = 0;
+
+  const std::string name_;
+  const proto::KeyRule keys_;
 };
 
 }  // namespace bellhop

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/claims/directory_abilities.h"
 #include "daemon/claims/key_source.h"
 #include "daemon/claims/store_directory.h"
 #include "daemon/claims/thread_pool.h"
@@ -12,10 +13,11 @@
 namespace bellhop {
 
 struct FilesystemCore {
-  FilesystemCore(StorePlace store_place, size_t threads_max)
-      : place(std::move(store_place)), pool(threads_max) {}
+  FilesystemCore(StorePlace store_place, ThreadShares threads)
+      : place(std::move(store_place)), pool(threads) {}
 
   const StorePlace place;
+  DirectoryAbilities abilities;
   KeySource keys;
   SharedSync directory_sync;
   ThreadPool pool;

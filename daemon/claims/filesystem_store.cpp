@@ -5,11 +5,13 @@
 #include <grp.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <thread>
 
-#include "daemon/claims/filesystem_object.h"
+#include "daemon/claims/filesystem_fetch.h"
 #include "daemon/claims/filesystem_upload.h"
 #include "proto/claim_frame.h"
 
@@ -17,7 +19,14 @@ namespace bellhop {
 
 namespace {
 
-constexpr size_t threads_max = 16;
+// One session alone may have twelve at work on its uploads, or on its fetches; whoever comes then finds one
+// of its own.
+ThreadShares thread_shares() {
+  return {.threads_max = 16,
+          .one_kind_max = 14,
+          .one_line_max = 12,
+          .verify_max = std::clamp<size_t>(std::thread::hardware_concurrency(), 2, 12)};
+}
 
 Result<gid_t> group_id(const std::string& name) {
   gid_t number = 0;
@@ -31,8 +40,9 @@ Result<gid_t> group_id(const std::string& name) {
   return found->gr_gid;
 }
 
-// What a start does to the directory: looks, and writes the marker if it may.
-Result<void> prepare(const StorePlace& place) {
+// What a start does to the directory: looks, finds out what it can, and writes the marker if it may.
+Result<void> prepare(FilesystemCore& core) {
+  const StorePlace& place = core.place;
   struct stat status {};
   if (::stat(place.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
     return Error{fmt::format("store '{}': {} is not a directory", place.name, place.path)};
@@ -49,8 +59,13 @@ Result<void> prepare(const StorePlace& place) {
         "store '{}': {} is read-only for bellhop: {} (it belongs to {}; bellhop runs as uid {}); uploads "
         "fail",
         place.name, place.path, errno_text(error), owner_and_mode(status), geteuid());
-  } else if (place.marker_required) {
-    if (auto written = directory.value().write_marker(place); !written) spdlog::warn("{}", written.error());
+  } else {
+    const bool sync_directory =
+        core.abilities.of(place, directory.value(), core.keys.next()).sync_directory && place.fsync;
+    if (place.marker_required) {
+      auto written = directory.value().write_marker(place, sync_directory);
+      if (!written) spdlog::warn("{}", written.error());
+    }
   }
   if (auto marker = directory.value().check_marker(place); !marker) {
     spdlog::warn("{}; set `marker: optional` for a directory that no bellhop writes to", marker.error());
@@ -61,8 +76,8 @@ Result<void> prepare(const StorePlace& place) {
 }  // namespace
 
 void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key) {
-  core->pool.run([place = &core->place, core, key] {
-    if (!proto::is_redeemable_key(key)) return;
+  core->pool.run(nullptr, Work::upkeep, [place = &core->place, core, key] {
+    if (!proto::is_issued_key(key)) return;
     const auto directory = StoreDirectory::open(*place);
     if (!directory) {
       spdlog::warn("claim {} stays in the store: {}", key, directory.error());
@@ -89,10 +104,11 @@ Result<StorePlace> FilesystemStore::place_of(const std::string& name, const conf
 }
 
 Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
-                                                               const config::FilesystemStore& config) {
+                                                               const config::FilesystemStore& config,
+                                                               proto::KeyRule keys) {
   auto place = place_of(name, config);
   if (!place) return Error{place.error()};
-  auto store = open(std::move(place.value()));
+  auto store = open(std::move(place.value()), keys);
   if (store && config.retention_ms) {
     store.value()->retention_ = std::make_unique<Retention>(
         store.value()->core_->place, std::chrono::seconds(*config.retention_ms / 1000));
@@ -100,11 +116,11 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string
   return store;
 }
 
-Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place) {
-  if (auto prepared = prepare(place); !prepared) return Error{prepared.error()};
-  std::unique_ptr<FilesystemStore> store(new FilesystemStore(std::move(place)));
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place, proto::KeyRule keys) {
+  std::unique_ptr<FilesystemStore> store(new FilesystemStore(std::move(place), keys));
+  if (auto prepared = prepare(*store->core_); !prepared) return Error{prepared.error()};
   // In the background: a large directory must not delay the start.
-  store->core_->pool.run([core = store->core_] {
+  store->core_->pool.run(nullptr, Work::upkeep, [core = store->core_] {
     const auto directory = StoreDirectory::open(core->place);
     const size_t removed = directory ? sweep_unfinished(directory.value()) : 0;
     if (removed != 0)
@@ -113,8 +129,9 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place)
   return store;
 }
 
-FilesystemStore::FilesystemStore(StorePlace place)
-    : core_(std::make_shared<FilesystemCore>(std::move(place), threads_max)) {}
+FilesystemStore::FilesystemStore(StorePlace place, proto::KeyRule keys)
+    : ClaimStore(place.name, keys),
+      core_(std::make_shared<FilesystemCore>(std::move(place), thread_shares())) {}
 
 FilesystemStore::~FilesystemStore() {
   core_->pool.stop();
@@ -125,15 +142,10 @@ std::unique_ptr<Upload> FilesystemStore::begin(uint64_t size_bytes, std::shared_
       std::make_shared<FilesystemUpload>(core_, size_bytes, std::move(executor)));
 }
 
-void FilesystemStore::fetch(const std::string& key, const Expected& expected,
-                            std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
-                            std::function<void(FetchResult)> done) {
-  core_->pool.run([core = core_, key, expected, wanted = std::move(wanted), executor = std::move(executor),
-                   done = std::move(done)]() mutable {
-    executor->post([result = fetch_object(core, key, expected, wanted), done = std::move(done)]() mutable {
-      done(std::move(result));
-    });
-  });
+void FilesystemStore::fetch_redeemable(const std::string& key, const Expected& expected,
+                                       std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                                       std::function<void(FetchResult)> done) {
+  fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
 }
 
 void FilesystemStore::remove(const std::string& key) {

@@ -17,22 +17,24 @@ class FilesystemStore : public ClaimStore {
   // unfinished objects swept. A directory that is not there or not writable now is a warning in the log; a
   // path that is no directory, or an unknown group, is an error.
   static Result<std::unique_ptr<FilesystemStore>> open(const std::string& name,
-                                                       const config::FilesystemStore& config);
+                                                       const config::FilesystemStore& config,
+                                                       proto::KeyRule keys = proto::KeyRule::issued);
   // What a store's configuration says, with the group looked up: an unknown one is an error.
   static Result<StorePlace> place_of(const std::string& name, const config::FilesystemStore& config);
   // As open, for a place that is known already.
-  static Result<std::unique_ptr<FilesystemStore>> open(StorePlace place);
+  static Result<std::unique_ptr<FilesystemStore>> open(StorePlace place,
+                                                       proto::KeyRule keys = proto::KeyRule::issued);
   // Does what is queued, then ends its threads. Uploads and objects may outlive it.
   ~FilesystemStore() override;
 
-  const std::string& name() const override { return core_->place.name; }
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
-  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
-             std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
   void remove(const std::string& key) override;
 
  private:
-  explicit FilesystemStore(StorePlace place);
+  FilesystemStore(StorePlace place, proto::KeyRule keys);
+  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+
   std::shared_ptr<FilesystemCore> core_;
   std::unique_ptr<Retention> retention_;  // null: nothing is removed for its age
 };

@@ -62,7 +62,7 @@ bool FilesystemUpload::claim_strand() {
 
 // Not with the mutex held: a pool that was stopped runs it here and now.
 void FilesystemUpload::start_strand() {
-  core_->pool.run([self = shared_from_this()] { self->run(); });
+  core_->pool.run(executor_.get(), Work::write, [self = shared_from_this()] { self->run(); });
 }
 
 void FilesystemUpload::run() {
@@ -115,7 +115,7 @@ void FilesystemUpload::append_some(std::vector<Piece> pieces) {
   }
   if (!failure_ && !dropped_ && !file_) {
     key_ = core_->keys.next();
-    auto created = UnfinishedObject::create(core_->place, key_);
+    auto created = UnfinishedObject::create(core_->place, core_->abilities, key_);
     if (created) {
       file_.emplace(std::move(created.value()));
     } else {
@@ -149,7 +149,7 @@ Result<Claim> FilesystemUpload::publish() {
   if (failure_) return Error{*failure_};
   if (!file_) {  // the empty payload
     key_ = core_->keys.next();
-    auto created = UnfinishedObject::create(core_->place, key_);
+    auto created = UnfinishedObject::create(core_->place, core_->abilities, key_);
     if (!created) return Error{created.error()};
     file_.emplace(std::move(created.value()));
   }

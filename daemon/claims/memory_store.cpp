@@ -61,7 +61,6 @@ class MemoryUpload : public Upload {
 
 FetchResult find_object(MemoryStore::Core& core, const std::string& key, const Expected& expected) {
   using Kind = FetchFailure::Kind;
-  if (!proto::is_redeemable_key(key)) return {nullptr, {Kind::corrupt, proto::bad_key_reason(key)}};
   std::shared_ptr<const Buffer> bytes;
   {
     std::lock_guard lock(core.mutex);
@@ -93,7 +92,8 @@ FetchResult find_object(MemoryStore::Core& core, const std::string& key, const E
 
 }  // namespace
 
-MemoryStore::MemoryStore(const std::string& name) : core_(std::make_shared<Core>(name)) {
+MemoryStore::MemoryStore(const std::string& name, proto::KeyRule keys)
+    : ClaimStore(name, keys), core_(std::make_shared<Core>(name)) {
   spdlog::warn(
       "store '{}' is in memory, for tests: its payloads are lost when bellhop ends, and no other bellhop can "
       "read them",
@@ -104,9 +104,9 @@ std::unique_ptr<Upload> MemoryStore::begin(uint64_t size_bytes, std::shared_ptr<
   return std::make_unique<MemoryUpload>(core_, size_bytes, std::move(executor));
 }
 
-void MemoryStore::fetch(const std::string& key, const Expected& expected,
-                        std::weak_ptr<const void> /*wanted*/, std::shared_ptr<Executor> executor,
-                        std::function<void(FetchResult)> done) {
+void MemoryStore::fetch_redeemable(const std::string& key, const Expected& expected,
+                                   std::weak_ptr<const void> /*wanted*/, std::shared_ptr<Executor> executor,
+                                   std::function<void(FetchResult)> done) {
   executor->post([result = find_object(*core_, key, expected), done = std::move(done)]() mutable {
     done(std::move(result));
   });

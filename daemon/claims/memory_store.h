@@ -24,16 +24,16 @@ class MemoryStore : public ClaimStore {
   };
 
   // Says in the log what it is.
-  explicit MemoryStore(const std::string& name);
+  explicit MemoryStore(const std::string& name, proto::KeyRule keys = proto::KeyRule::issued);
 
-  const std::string& name() const override { return core_->name; }
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
-  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
-             std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
   void remove(const std::string& key) override;
   size_t object_count() const;
 
  private:
+  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+
   std::shared_ptr<Core> core_;
 };
 

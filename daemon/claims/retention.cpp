@@ -11,9 +11,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 
-#include "proto/claim_frame.h"
+#include "daemon/claims/file_names.h"
 
 namespace bellhop {
 
@@ -22,11 +21,13 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds unfinished_age_max{24 * 60 * 60};
+constexpr seconds clock_difference_max{5 * 60};  // of two hosts; more is an error of somebody's
 
 // The right to sweep a directory, from the taking to the destruction.
 struct SweepTurn {
   FileDescriptor file;
-  time_t now;  // the filesystem's, which may not be this host's
+  time_t now;        // the filesystem's, which may not be this host's
+  seconds ahead{0};  // of this host's clock: how far the lock file was dated, when that cannot be
 };
 
 Error no_lock(const StorePlace& place, const char* what, int error) {
@@ -53,22 +54,18 @@ Result<std::optional<SweepTurn>> take_turn(const StorePlace& place, const StoreD
       return no_lock(place, "cannot set the group of", errno);
     if (fchmod(file.get(), mode) != 0) return no_lock(place, "cannot set the mode of", errno);
   }
+  // A date that has not come yet says nothing about the last sweep: else one wrong clock would stop all of
+  // them.
   const bool swept_before = before.st_size > 0;
-  if (swept_before && before.st_mtime + pause.count() > ::time(nullptr)) return std::optional<SweepTurn>{};
+  const seconds ago(swept_before ? ::time(nullptr) - before.st_mtime : 0);
+  if (swept_before && std::chrono::abs(ago) < pause) return std::optional<SweepTurn>{};
   const std::string who = fmt::format("swept by process {}\n", getpid());
   if (ftruncate(file.get(), 0) != 0 || write(file.get(), who.data(), who.size()) < 0 ||
       fstat(file.get(), &after) != 0) {
     return no_lock(place, "cannot write", errno);
   }
-  return std::optional<SweepTurn>(SweepTurn{std::move(file), after.st_mtime});
-}
-
-enum class Kind { object, unfinished, foreign };
-
-Kind kind_of(std::string_view name) {
-  if (name.starts_with(unfinished_prefix) || (name.ends_with(".partial") && !name.starts_with('.')))
-    return Kind::unfinished;
-  return proto::is_redeemable_key(name) ? Kind::object : Kind::foreign;
+  return std::optional<SweepTurn>(
+      SweepTurn{std::move(file), after.st_mtime, ago < -clock_difference_max ? -ago : seconds(0)});
 }
 
 }  // namespace
@@ -80,7 +77,7 @@ Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, cons
   if (auto marker = directory.value().check_marker(place); !marker) return Error{marker.error()};
   // Who only looks is in nobody's way, and puts off nobody's next sweep.
   Result<std::optional<SweepTurn>> turn =
-      std::optional<SweepTurn>(SweepTurn{FileDescriptor(), ::time(nullptr)});
+      std::optional<SweepTurn>(SweepTurn{FileDescriptor(), ::time(nullptr), seconds(0)});
   if (!rule.dry_run) turn = take_turn(place, directory.value(), rule.pause);
   if (!turn) return Error{turn.error()};
   if (!turn.value()) return std::optional<SweepCounts>{};
@@ -94,16 +91,19 @@ Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, cons
     return Error{fmt::format("store '{}': cannot list {}: {}", place.name, place.path, errno_text(error))};
   }
   SweepCounts counts;
+  counts.lock_ahead = turn.value()->ahead;
   while (const dirent* entry = readdir(entries.get())) {
     if (stop) break;
-    const Kind kind = kind_of(entry->d_name);
-    if (kind == Kind::foreign) continue;
+    const FileKind kind = kind_of_file(entry->d_name);
+    if (kind == FileKind::foreign) continue;
     struct stat status {};
     if (fstatat(directory.value().fd(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISREG(status.st_mode)) continue;
-    const std::optional<seconds> age_max = kind == Kind::object ? rule.age_max : unfinished_age_max;
+    const std::optional<seconds> age_max = kind == FileKind::object ? rule.age_max : unfinished_age_max;
     if (!age_max || now - status.st_mtime <= age_max->count()) {
-      if (kind == Kind::object) ++counts.kept;
+      if (kind == FileKind::object) ++counts.kept;
+      if (kind == FileKind::object && status.st_mtime - now > clock_difference_max.count())
+        ++counts.dated_ahead;
       continue;
     }
     if (!rule.dry_run && unlinkat(directory.value().fd(), entry->d_name, 0) != 0) {
@@ -112,7 +112,7 @@ Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, cons
       counts.failure = fmt::format("{}: {}", entry->d_name, errno_text(errno));
       continue;
     }
-    if (kind == Kind::unfinished) {
+    if (kind == FileKind::unfinished) {
       ++counts.unfinished;
     } else {
       ++counts.removed;
@@ -120,6 +120,23 @@ Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, cons
     }
   }
   return std::optional<SweepCounts>(std::move(counts));
+}
+
+std::string problem_of(const StorePlace& place, const SweepCounts& counts) {
+  if (counts.failed != 0)
+    return fmt::format("store '{}': {} old files could not be removed, the last: {}", place.name,
+                       counts.failed, counts.failure);
+  if (counts.lock_ahead.count() != 0)
+    return fmt::format(
+        "store '{}': {}/{} was dated {} s ahead of this host's clock, and was swept all the same: check "
+        "the clocks of the hosts that share it",
+        place.name, place.path, sweep_lock_name, counts.lock_ahead.count());
+  if (counts.dated_ahead != 0)
+    return fmt::format(
+        "store '{}': {} objects in {} are dated ahead of its clock and stay until their time has come: "
+        "`touch` those that shall not",
+        place.name, counts.dated_ahead, place.path);
+  return {};
 }
 
 Retention::Retention(StorePlace place, seconds age_max) : place_(std::move(place)) {
@@ -161,9 +178,7 @@ void Retention::sweep() {
       spdlog::info("retention store={} removed={} removed_bytes={} unfinished_removed={} kept={}",
                    place_.name, counts->removed, counts->removed_bytes, counts->unfinished, counts->kept);
     }
-    if (counts->failed != 0)
-      problem = fmt::format("store '{}': {} old files could not be removed: {}", place_.name, counts->failed,
-                            counts->failure);
+    problem = problem_of(place_, *counts);
   }
   if (!problem.empty() && problem != last_problem_) spdlog::warn("retention: {}", problem);
   last_problem_ = problem;

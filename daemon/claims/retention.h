@@ -4,8 +4,8 @@
 //     lock file `.bellhop-sweep` ── held by another, or swept a short while ago ──► nothing to do
 //          │ flock
 //          ▼ its new time is the filesystem's own "now"
-//     every regular file whose name is a key and whose time of writing is older ──► unlink
-//     unfinished files (bellhop's, and the libraries' `*.partial`) older than 24 h ──► unlink
+//     every regular file whose name is an issued key and whose time of writing is older ──► unlink
+//     unfinished files (file_names.h) older than 24 h ──► unlink
 //
 // Nothing else in the directory is touched, and nothing younger.
 #pragma once
@@ -36,6 +36,10 @@ struct SweepCounts {
   uint64_t kept = 0;    // objects that are younger
   uint64_t failed = 0;  // could not be removed; `failure` says why, of the last
   std::string failure;
+  // A clock was wrong somewhere. Such a lock file is not believed; such objects (part of `kept`) are not too
+  // old yet.
+  uint64_t dated_ahead = 0;
+  std::chrono::seconds lock_ahead{0};
 };
 
 // One sweep. Nothing: another process sweeps the directory now, or did within `pause`. An error says why
@@ -43,6 +47,9 @@ struct SweepCounts {
 // becomes true. Blocks; any thread.
 Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, const SweepRule& rule,
                                                    const std::atomic<bool>& stop);
+
+// What an operator must know of a sweep; empty: nothing.
+std::string problem_of(const StorePlace& place, const SweepCounts& counts);
 
 // Sweeps a directory again and again on a thread of its own, from construction to destruction: often enough
 // that an object outlives its age by a twenty-fourth of it or an hour, whichever is shorter.

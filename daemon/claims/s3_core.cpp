@@ -81,7 +81,7 @@ std::string S3Core::problem(const S3Answer& answer, const std::string& method) c
 
 void remove_object(const std::shared_ptr<S3Core>& core, const std::string& key) {
   core->loop->post([core, key] {
-    if (!core->client || !proto::is_redeemable_key(key)) return;
+    if (!core->client || !proto::is_issued_key(key)) return;
     const auto call = core->call("DELETE", core->address.object_url(key));
     call->is_undo = true;
     call->done = [core, key](const S3Answer& answer) {

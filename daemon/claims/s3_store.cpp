@@ -8,11 +8,12 @@
 
 namespace bellhop {
 
-Result<std::unique_ptr<S3Store>> S3Store::open(const std::string& name, const config::S3Store& config) {
+Result<std::unique_ptr<S3Store>> S3Store::open(const std::string& name, const config::S3Store& config,
+                                               proto::KeyRule keys) {
   auto core = S3Core::open(name, config, [](const char* variable) { return std::getenv(variable); });
   if (!core) return Error{core.error()};
   if (config.probe) probe_until_it_works(core.value());
-  return std::unique_ptr<S3Store>(new S3Store(std::move(core.value())));
+  return std::unique_ptr<S3Store>(new S3Store(std::move(core.value()), keys));
 }
 
 S3Store::~S3Store() {
@@ -23,8 +24,9 @@ std::unique_ptr<Upload> S3Store::begin(uint64_t size_bytes, std::shared_ptr<Exec
   return std::make_unique<S3UploadHandle>(std::make_shared<S3Upload>(core_, size_bytes, std::move(executor)));
 }
 
-void S3Store::fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
-                    std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
+void S3Store::fetch_redeemable(const std::string& key, const Expected& expected,
+                               std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                               std::function<void(FetchResult)> done) {
   fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
 }
 

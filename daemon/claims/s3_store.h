@@ -16,19 +16,21 @@ class S3Store : public ClaimStore {
  public:
   // Once at start. A service that cannot be reached now, a bucket that is not there or a key that is refused
   // is a warning in the log; no credentials at all is an error.
-  static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config);
+  static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config,
+                                               proto::KeyRule keys);
   // Undoes what is to be undone (for a few seconds at most), then ends its thread. Uploads and objects may
   // outlive it.
   ~S3Store() override;
 
-  const std::string& name() const override { return core_->name; }
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
-  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
-             std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
   void remove(const std::string& key) override;
 
  private:
-  explicit S3Store(std::shared_ptr<S3Core> core) : core_(std::move(core)) {}
+  S3Store(std::shared_ptr<S3Core> core, proto::KeyRule keys)
+      : ClaimStore(core->name, keys), core_(std::move(core)) {}
+  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+
   std::shared_ptr<S3Core> core_;
 };
 

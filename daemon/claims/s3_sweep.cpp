@@ -43,8 +43,7 @@ UploadPage read_upload_page(std::string_view xml, std::string_view prefix) {
                             proto::xml_text(each, "Initiated").value_or(""),
                             {}};
     const std::string_view name = upload.name;
-    if (upload.id.empty() || !name.starts_with(prefix) ||
-        !proto::is_redeemable_key(name.substr(prefix.size())))
+    if (upload.id.empty() || !name.starts_with(prefix) || !proto::is_issued_key(name.substr(prefix.size())))
       continue;
     upload.initiated_at = parse_iso_time(upload.initiated);
     page.uploads.push_back(std::move(upload));

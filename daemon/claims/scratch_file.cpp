@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "daemon/claims/read_fully.h"
 #include "daemon/claims/store_directory.h"
 
 namespace bellhop {
@@ -64,15 +65,9 @@ Result<void> ScratchFile::write(uint64_t offset, Bytes bytes) {
 }
 
 Result<size_t> ScratchFile::read(uint64_t offset, uint8_t* into, size_t count) const {
-  size_t have = 0;
-  while (have < count) {
-    const ssize_t got = pread(file_.get(), into + have, count - have, static_cast<off_t>(offset + have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Error{fmt::format("cannot read a scratch file: {}", errno_text(errno))};
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  return have;
+  auto got = read_fully(file_.get(), offset, into, count);
+  if (!got) return Error{"cannot read a scratch file: " + got.error()};
+  return got;
 }
 
 void ScratchFile::drop(uint64_t offset, uint64_t bytes) {

@@ -11,8 +11,9 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
-#include <string_view>
 #include <system_error>
+
+#include "daemon/claims/file_names.h"
 
 namespace bellhop {
 
@@ -84,7 +85,7 @@ Result<void> StoreDirectory::check_marker(const StorePlace& place) const {
                                         place.path, marker_name));
 }
 
-Result<void> StoreDirectory::write_marker(const StorePlace& place) const {
+Result<void> StoreDirectory::write_marker(const StorePlace& place, bool sync_directory) const {
   if (has_marker()) return {};
   FileDescriptor marker(
       openat(fd(), marker_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
@@ -93,18 +94,25 @@ Result<void> StoreDirectory::write_marker(const StorePlace& place) const {
     return unavailable(place,
                        fmt::format("cannot write {}/{}: {}", place.path, marker_name, errno_text(errno)));
   }
-  // Empty on purpose: that it is there says everything, also when the disk is full.
-  if (fchmod(marker.get(), 0644) != 0 || (place.fsync && fsync(marker.get()) != 0)) {
+  // Empty on purpose: that it is there says everything, also when the disk is full. Others must see that it
+  // is, so it is as open as can be; a mount that sets no modes gives it its own.
+  (void)fchmod(marker.get(), 0644);
+  if (place.fsync && fsync(marker.get()) != 0) {
     return unavailable(place,
                        fmt::format("cannot write {}/{}: {}", place.path, marker_name, errno_text(errno)));
   }
-  return place.fsync ? sync() : Result<void>{};
+  return sync_directory ? sync() : Result<void>{};
 }
 
 Result<void> StoreDirectory::sync() const {
-  // EINVAL: a filesystem whose directories cannot be synced, where nothing more can be done.
-  if (fsync(fd()) == 0 || errno == EINVAL) return {};
+  if (fsync(fd()) == 0) return {};
   return Error{fmt::format("fsync of the directory: {}", errno_text(errno))};
+}
+
+// Through /proc: the other way (AT_EMPTY_PATH) needs a capability that bellhop does without.
+int link_unnamed(int fd, int directory_fd, const std::string& name) {
+  const std::string source = fmt::format("/proc/self/fd/{}", fd);
+  return linkat(AT_FDCWD, source.c_str(), directory_fd, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
 size_t sweep_unfinished(const StoreDirectory& directory) {
@@ -118,7 +126,7 @@ size_t sweep_unfinished(const StoreDirectory& directory) {
   size_t removed = 0;
   const time_t now = ::time(nullptr);
   while (const dirent* entry = readdir(entries.get())) {
-    if (!std::string_view(entry->d_name).starts_with(unfinished_prefix)) continue;
+    if (!is_unfinished_name(entry->d_name)) continue;
     struct stat status {};
     if (fstatat(directory.fd(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISREG(status.st_mode) || now - status.st_mtime < unfinished_age_max_s) continue;

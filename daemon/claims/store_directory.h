@@ -41,8 +41,8 @@ class StoreDirectory {
   // An error when the place requires the marker and it is not there: the mount is gone, nothing may be
   // written.
   Result<void> check_marker(const StorePlace& place) const;
-  // Writes the marker if it is not there yet. Only at a bellhop's start.
-  Result<void> write_marker(const StorePlace& place) const;
+  // Writes the marker if it is not there yet, and syncs it when that is wanted. Only at a bellhop's start.
+  Result<void> write_marker(const StorePlace& place, bool sync_directory) const;
   Result<void> sync() const;
 
  private:
@@ -51,8 +51,10 @@ class StoreDirectory {
 };
 
 inline constexpr char marker_name[] = ".bellhop-store";
-// How the names of unfinished objects begin; with host and process id behind it. None of them is a key.
-inline constexpr char unfinished_prefix[] = ".bellhop-upload.";
+
+// Gives a file without a name (O_TMPFILE) a name. 0 or an errno; a name that is there already is not
+// replaced.
+int link_unnamed(int fd, int directory_fd, const std::string& name);
 
 // Removes unfinished objects older than 24 h, of whichever bellhop: younger ones may be another sidecar's
 // live uploads. Returns how many.

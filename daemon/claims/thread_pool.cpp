@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace bellhop {
@@ -13,32 +14,72 @@ namespace {
 constexpr size_t stack_bytes = 256 * 1024;
 }  // namespace
 
-ThreadPool::ThreadPool(size_t threads_max, std::chrono::milliseconds idle_max)
-    : threads_max_(threads_max), idle_max_(idle_max) {}
+ThreadPool::ThreadPool(ThreadShares shares, std::chrono::milliseconds idle_max)
+    : shares_(shares), idle_max_(idle_max) {}
 
 ThreadPool::~ThreadPool() {
   stop();
 }
 
-void ThreadPool::run(std::function<void()> job) {
+void ThreadPool::run(const void* owner, Work work, std::function<void()> job) {
   {
     std::lock_guard lock(mutex_);
     if (!stopping_ || live_ != 0) {
-      jobs_.push_back(std::move(job));
-      if (idle_ < jobs_.size() && live_ < threads_max_) start_thread_locked();
-      if (live_ != 0) {
-        wake_.notify_one();
-        return;
-      }
+      Line& line = line_of(owner, work);
+      line.jobs.push_back(std::move(job));
+      ++queued_;
+      if (find_thread_for(line)) return;
       // No thread could be had at all: better slow than never.
-      job = std::move(jobs_.back());
-      jobs_.pop_back();
+      job = std::move(line.jobs.back());
+      line.jobs.pop_back();
+      --queued_;
+      lines_.remove_if([](const Line& each) { return each.jobs.empty() && each.running == 0; });
     }
   }
   job();
 }
 
-bool ThreadPool::start_thread_locked() {
+bool ThreadPool::go_on(const void* owner, Work work, std::function<void()> job) {
+  std::lock_guard lock(mutex_);
+  if (live_ == 0) return false;
+  Line& line = line_of(owner, work);
+  line.jobs.push_front(std::move(job));
+  ++queued_;
+  return find_thread_for(line);
+}
+
+ThreadPool::Line& ThreadPool::line_of(const void* owner, Work work) {
+  const auto found = std::find_if(lines_.begin(), lines_.end(), [owner, work](const Line& line) {
+    return line.owner == owner && line.work == work;
+  });
+  if (found != lines_.end()) return *found;
+  return lines_.emplace_back(Line{owner, work, {}, 0});
+}
+
+bool ThreadPool::may_run(const Line& line) const {
+  const size_t kind_max = line.work == Work::verify ? shares_.verify_max : shares_.one_kind_max;
+  return !line.jobs.empty() && line.running < shares_.one_line_max &&
+         running_[static_cast<size_t>(line.work)] < kind_max;
+}
+
+ThreadPool::Lines::iterator ThreadPool::next_line() {
+  return std::find_if(lines_.begin(), lines_.end(), [this](const Line& line) { return may_run(line); });
+}
+
+bool ThreadPool::has_runnable() {
+  return queued_ != 0 && next_line() != lines_.end();
+}
+
+// After a job was queued. False: there is no thread, and none can be started.
+bool ThreadPool::find_thread_for(const Line& line) {
+  if (may_run(line)) {
+    if (idle_ < queued_ && live_ < shares_.threads_max) start_thread();
+    wake_.notify_one();
+  }
+  return live_ != 0;
+}
+
+bool ThreadPool::start_thread() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, stack_bytes);
@@ -56,11 +97,11 @@ bool ThreadPool::start_thread_locked() {
 
 void* ThreadPool::thread_main(void* pool) {
   pthread_setname_np(pthread_self(), "claims");
-  static_cast<ThreadPool*>(pool)->work();
+  static_cast<ThreadPool*>(pool)->do_jobs();
   return nullptr;
 }
 
-void ThreadPool::work() {
+void ThreadPool::do_jobs() {
   std::unique_lock lock(mutex_);
   while (true) {
     if (!ended_.empty()) {
@@ -70,18 +111,27 @@ void ThreadPool::work() {
       lock.lock();
       continue;
     }
-    if (!jobs_.empty()) {
-      std::function<void()> job = std::move(jobs_.front());
-      jobs_.pop_front();
+    if (const auto line = next_line(); line != lines_.end()) {
+      std::function<void()> job = std::move(line->jobs.front());
+      line->jobs.pop_front();
+      --queued_;
+      ++line->running;
+      size_t& running = running_[static_cast<size_t>(line->work)];
+      ++running;
+      lines_.splice(lines_.end(), lines_, line);  // the others are before it now
+      // The end of the job before may have made two lines free to go on.
+      if (idle_ != 0 && has_runnable()) wake_.notify_one();
       lock.unlock();
       job();
       job = nullptr;
       lock.lock();
+      --running;
+      if (--line->running == 0 && line->jobs.empty()) lines_.erase(line);
       continue;
     }
     if (stopping_) break;
     ++idle_;
-    const bool woken = wake_.wait_for(lock, idle_max_, [this] { return stopping_ || !jobs_.empty(); });
+    const bool woken = wake_.wait_for(lock, idle_max_, [this] { return stopping_ || has_runnable(); });
     --idle_;
     if (!woken) break;
   }

@@ -2,14 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <limits.h>
 #include <stdio.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
 #include <utility>
+
+#include "daemon/claims/file_names.h"
 
 namespace bellhop {
 
@@ -17,54 +16,30 @@ namespace {
 
 constexpr uint64_t writeback_bytes_min = 8 * 1024 * 1024;
 
-// A file without a name gets one through /proc: the other way (AT_EMPTY_PATH) needs a capability that bellhop
-// does without.
-bool has_proc_fd() {
-  static const bool has = ::access("/proc/self/fd", X_OK) == 0;
-  return has;
-}
-
-std::string dot_name_for(const std::string& key) {
-  std::array<char, HOST_NAME_MAX + 1> host{};
-  gethostname(host.data(), host.size() - 1);
-  std::string shown(host.data());
-  for (char& c : shown) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
-  }
-  return fmt::format("{}{}.{}.{}", unfinished_prefix, shown, getpid(), key);
-}
-
 }  // namespace
 
-Result<UnfinishedObject> UnfinishedObject::create(const StorePlace& place, const std::string& key) {
+Result<UnfinishedObject> UnfinishedObject::create(const StorePlace& place, DirectoryAbilities& abilities,
+                                                  const std::string& key) {
   auto directory = StoreDirectory::open(place);
   if (!directory) return Error{directory.error()};
   if (auto marker = directory.value().check_marker(place); !marker) return Error{marker.error()};
-  int error = EOPNOTSUPP;
-  if (place.unnamed_files && has_proc_fd()) {
-    FileDescriptor file(openat(directory.value().fd(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-    error = errno;
-    if (file.is_open()) {
-      return UnfinishedObject(place, key, std::move(directory.value()), std::move(file), {});
-    }
-  }
-  // EISDIR and EINVAL are what kernels and filesystems without O_TMPFILE may say.
-  if (error == EOPNOTSUPP || error == EISDIR || error == EINVAL || error == ENOSYS) {
-    std::string name = dot_name_for(key);
-    FileDescriptor file(openat(directory.value().fd(), name.c_str(),
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    error = errno;
-    if (file.is_open()) {
-      return UnfinishedObject(place, key, std::move(directory.value()), std::move(file), std::move(name));
-    }
-  }
+  const Abilities can = abilities.of(place, directory.value(), key);
+  std::string dot_name = can.unnamed_files ? std::string() : unfinished_name(key);
+  FileDescriptor file(can.unnamed_files
+                          ? openat(directory.value().fd(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600)
+                          : openat(directory.value().fd(), dot_name.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.is_open())
+    return UnfinishedObject(place, can, key, std::move(directory.value()), std::move(file),
+                            std::move(dot_name));
   return Error{
-      fmt::format("store '{}': cannot create a file in {}: {}", place.name, place.path, errno_text(error))};
+      fmt::format("store '{}': cannot create a file in {}: {}", place.name, place.path, errno_text(errno))};
 }
 
-UnfinishedObject::UnfinishedObject(const StorePlace& place, std::string key, StoreDirectory directory,
-                                   FileDescriptor file, std::string dot_name)
+UnfinishedObject::UnfinishedObject(const StorePlace& place, Abilities can, std::string key,
+                                   StoreDirectory directory, FileDescriptor file, std::string dot_name)
     : place_(&place),
+      can_(can),
       key_(std::move(key)),
       directory_(std::move(directory)),
       file_(std::move(file)),
@@ -72,6 +47,7 @@ UnfinishedObject::UnfinishedObject(const StorePlace& place, std::string key, Sto
 
 UnfinishedObject::UnfinishedObject(UnfinishedObject&& other) noexcept
     : place_(other.place_),
+      can_(other.can_),
       key_(std::move(other.key_)),
       directory_(std::move(other.directory_)),
       file_(std::move(other.file_)),
@@ -127,7 +103,7 @@ Result<void> UnfinishedObject::publish(SharedSync& directory_sync) {
   if (place_->group && fchown(file_.get(), static_cast<uid_t>(-1), *place_->group) != 0) {
     return failed("set the group of", errno);
   }
-  if (fchmod(file_.get(), place_->mode) != 0) return failed("set the mode of", errno);
+  if (can_.set_mode && fchmod(file_.get(), place_->mode) != 0) return failed("set the mode of", errno);
   if (place_->fsync && fsync(file_.get()) != 0) return failed("fsync", errno);
 
   // The directory of the path now must be the one that the file is in: what is linked into a mount that has
@@ -140,29 +116,21 @@ Result<void> UnfinishedObject::publish(SharedSync& directory_sync) {
   }
   if (auto marker = now.value().check_marker(*place_); !marker) return marker;
 
-  if (const int error = put_in_place(); error != 0) return failed("link", error);
-  if (!place_->fsync) return {};
+  if (const int error = put_in_place(); error != 0)
+    return failed(dot_name_.empty() ? "link" : "rename", error);
+  if (!place_->fsync || !can_.sync_directory) return {};
   auto synced = directory_sync.run(directory_.identity(), [this] { return directory_.sync(); });
   if (synced) return {};
   unlinkat(directory_.fd(), key_.c_str(), 0);
   return Error{fmt::format("store '{}': {}: {}", place_->name, place_->path, synced.error())};
 }
 
+// The key is fresh, so there is nothing that a rename could replace.
 int UnfinishedObject::put_in_place() {
-  if (dot_name_.empty()) {
-    const std::string source = fmt::format("/proc/self/fd/{}", file_.get());
-    const bool linked =
-        linkat(AT_FDCWD, source.c_str(), directory_.fd(), key_.c_str(), AT_SYMLINK_FOLLOW) == 0;
-    return linked ? 0 : errno;
-  }
-  if (renameat2(directory_.fd(), dot_name_.c_str(), directory_.fd(), key_.c_str(), RENAME_NOREPLACE) == 0) {
-    dot_name_.clear();
-    return 0;
-  }
-  if (errno != EINVAL && errno != ENOSYS) return errno;
-  // A filesystem without RENAME_NOREPLACE (NFS): a link does not replace either. The destructor takes the
-  // dot-name away.
-  return linkat(directory_.fd(), dot_name_.c_str(), directory_.fd(), key_.c_str(), 0) == 0 ? 0 : errno;
+  if (dot_name_.empty()) return link_unnamed(file_.get(), directory_.fd(), key_);
+  if (renameat(directory_.fd(), dot_name_.c_str(), directory_.fd(), key_.c_str()) != 0) return errno;
+  dot_name_.clear();
+  return 0;
 }
 
 }  // namespace bellhop

@@ -11,14 +11,16 @@
 #include <span>
 #include <string>
 
+#include "daemon/claims/directory_abilities.h"
 #include "daemon/claims/store_directory.h"
 
 namespace bellhop {
 
 class UnfinishedObject {
  public:
-  // `place` must outlive the object. The key is the one that it will be published under.
-  static Result<UnfinishedObject> create(const StorePlace& place, const std::string& key);
+  // `place` must outlive the object. The key is the one that it will be published under, and was never used.
+  static Result<UnfinishedObject> create(const StorePlace& place, DirectoryAbilities& abilities,
+                                         const std::string& key);
   UnfinishedObject(UnfinishedObject&& other) noexcept;
   UnfinishedObject& operator=(UnfinishedObject&&) = delete;
   ~UnfinishedObject();
@@ -30,13 +32,14 @@ class UnfinishedObject {
   Result<void> publish(SharedSync& directory_sync);
 
  private:
-  UnfinishedObject(const StorePlace& place, std::string key, StoreDirectory directory, FileDescriptor file,
-                   std::string dot_name);
+  UnfinishedObject(const StorePlace& place, Abilities can, std::string key, StoreDirectory directory,
+                   FileDescriptor file, std::string dot_name);
   Error failed(const char* what, int error) const;
   void start_writeback();
   int put_in_place();  // 0 or an errno
 
   const StorePlace* place_;
+  Abilities can_;
   std::string key_;
   StoreDirectory directory_;
   FileDescriptor file_;

@@ -143,7 +143,8 @@ void print_stores(const config::Config& config, Report& report) {
   report.section("stores");
   if (config.stores.empty()) report.line("none");
   for (const config::Store& store : config.stores)
-    report.line(store.name + ": " + std::visit([](const auto& kind) { return describe(kind); }, store.kind));
+    report.line(store.name + ": " + std::visit([](const auto& kind) { return describe(kind); }, store.kind) +
+                (store.keys == proto::KeyRule::any ? ", any key is fetched, retention only of UUIDs" : ""));
 }
 
 std::string describe(const config::ClaimCheck& claim_check) {
@@ -302,6 +303,8 @@ int check(const std::string& file, std::ostream& out, std::ostream& err) {
   report.line(std::string("a message that cannot be delivered is ") +
               (config.undeliverable_reject ? "rejected without requeue" : "parked") +
               "; a delivery waits up to " + show_time(config.hold_max_ms) + " for an unavailable store");
+  if (!config.consume_stores.empty())
+    report.line("payloads are fetched only from " + quoted_list(config.consume_stores));
   print_limits(config.limits, report);
   report.section("log");
   report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));

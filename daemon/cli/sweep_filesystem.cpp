@@ -37,10 +37,8 @@ int sweep_filesystem(const std::string& name, const config::FilesystemStore& sto
   else
     out << "no retention and no --older-than, so no object is too old, ";
   out << counts.unfinished << " unfinished files" << done << ", " << counts.kept << " objects left\n";
-  if (counts.failed == 0) return 0;
-  err << "store '" << name << "': " << counts.failed
-      << " files could not be removed, the last: " << counts.failure << '\n';
-  return 1;
+  if (const std::string problem = problem_of(place.value(), counts); !problem.empty()) err << problem << '\n';
+  return counts.failed == 0 ? 0 : 1;
 }
 
 }  // namespace bellhop

@@ -3,7 +3,7 @@
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Marker, Side, body_of, check, put_object
+from support.checks import MISSING, Consumer, Marker, Side, body_of, check, put_object
 from support.rabbitmq import wait_until
 
 HELD = "delivery held"
@@ -128,7 +128,7 @@ def test_multiple_across_a_held_and_a_parked_tag_settles_only_the_clients(bellho
     consumer.channel.call("basic.consume", queue=second.queue)
     side.send(b"1")
     one = consumer.deliver()
-    side.send(check("gone"))
+    side.send(check(MISSING))
     side.take()
     second.send(b"3")
     three = consumer.deliver()

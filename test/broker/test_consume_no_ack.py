@@ -1,7 +1,7 @@
 """Consumers and gets without acknowledgements: the broker has forgotten what it sent, so nothing may be lost on this side."""
 
 from support import amqp
-from support.checks import Consumer, Marker, Side, body_of, check, put_object
+from support.checks import MISSING, Consumer, Marker, Side, body_of, check, put_object
 
 HELD = "delivery held"
 LATER = "22222222-2222-4333-8444-555555555555"
@@ -21,7 +21,7 @@ def test_a_no_ack_consumer_gets_checks_and_plain_messages_in_order(bellhop, brok
 def test_a_no_ack_consumers_missing_object_is_parked(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check("gone"), b"next")
+    side.send(check(MISSING), b"next")
     consumer = Consumer(daemon, side.queue, no_ack=True)
     assert consumer.deliver().body == b"next"
     assert "retention" in side.take().headers["x-acemq-error"]
@@ -32,13 +32,13 @@ def test_a_consumer_without_a_name_that_wants_no_answer_is_known_all_the_same(be
     """Nobody says what tag the broker would make for it, and yet its messages must not be acknowledged."""
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check("gone"), b"next")
+    side.send(check(MISSING), b"next")
     channel = amqp.connect(daemon.socket).channel()
     channel.send("basic.consume", queue=side.queue, no_ack=True, nowait=True, arguments={"x-priority": 1})
     got = channel.deliver()
     assert got.body == b"next" and got.consumer_tag.startswith("amq.ctag-")
     parked = side.take()
-    assert parked.body == check("gone") and "retention" in parked.headers["x-acemq-error"]
+    assert parked.body == check(MISSING) and "retention" in parked.headers["x-acemq-error"]
     channel.call("basic.cancel", consumer_tag=got.consumer_tag)
 
 

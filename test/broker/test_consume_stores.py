@@ -1,17 +1,21 @@
 """Which store a check is redeemed from, and several bellhops on one directory."""
 
 import os
+import uuid
+
+import pytest
 
 from support import amqp
 from support.checks import Consumer, Side, body_of, check, put_object
 
 
-def two_stores(bellhop, tmp_path, default="claims"):
+def two_stores(bellhop, tmp_path, default="claims", archive=None, **more):
     for name in ("claims", "archive"):
         (tmp_path / name).mkdir()
     stores = {name: {"type": "filesystem", "path": str(tmp_path / name)} for name in ("claims", "archive")}
+    stores["archive"].update(archive or {})
     return bellhop({"stores": stores, "claim_check": {"store": default},
-                    "routes": [{"name": "archived", "match": {"exchange": "amq.topic"}, "claim_check": {"store": "archive"}}]})
+                    "routes": [{"name": "archived", "match": {"exchange": "amq.topic"}, "claim_check": {"store": "archive"}}], **more})
 
 
 def test_a_key_is_found_in_the_second_store_by_search(bellhop, broker, name, tmp_path):
@@ -61,10 +65,11 @@ def test_a_key_that_one_store_lacks_while_another_is_away_is_held_and_not_parked
     marker = tmp_path / "archive" / ".bellhop-store"
     text = marker.read_bytes()
     marker.unlink()
-    side.send(check("late"))
+    late = str(uuid.uuid4())
+    side.send(check(late))
     consumer = Consumer(daemon, side.queue)
     assert "archive" in daemon.wait_log(r".*delivery held.*").group(0)
-    put_object(tmp_path / "archive", b"was there all along", "late")
+    put_object(tmp_path / "archive", b"was there all along", late)
     marker.write_bytes(text)
     assert consumer.deliver().body == b"was there all along"
     assert not side.exists(side.parked)
@@ -73,9 +78,78 @@ def test_a_key_that_one_store_lacks_while_another_is_away_is_held_and_not_parked
 def test_a_key_that_no_store_has_is_parked(bellhop, broker, name, tmp_path):
     daemon = two_stores(bellhop, tmp_path)
     side = Side(broker, name())
-    side.send(check("nowhere"))
+    nowhere = str(uuid.uuid4())
+    side.send(check(nowhere))
     consumer = Consumer(daemon, side.queue)
-    assert "nowhere" in side.take().headers["x-acemq-error"]
+    assert nowhere in side.take().headers["x-acemq-error"]
+
+
+def test_a_name_that_nobody_issued_is_a_key_only_of_the_store_whose_configuration_says_so(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path, archive={"keys": "any"})
+    side = Side(broker, name())
+    put_object(tmp_path / "archive", b"an order", "order-17.json")
+    put_object(tmp_path / "claims", b"a private key", "id_rsa")
+    side.send(check("id_rsa"), check("order-17.json"), check(".bellhop-store"))
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.deliver().body == b"an order"
+    # The second store may have issued it, and has not (or not any more); a hidden file is nobody's key.
+    reasons = {}
+    for _ in range(2):
+        parked = side.take()
+        reasons[parked.body[3:].decode()] = parked.headers["x-acemq-error"]
+    assert "retention" in reasons["id_rsa"] and "is not a key this store issued" in reasons[".bellhop-store"]
+
+
+def test_a_file_that_nobody_issued_as_a_key_is_not_read_out_of_a_store(bellhop, broker, name):
+    daemon = bellhop()
+    side = Side(broker, name())
+    put_object(daemon, b"a private key", "id_rsa")
+    side.send(check("id_rsa"), check(put_object(daemon, b"payload")))
+    assert Consumer(daemon, side.queue).deliver().body == b"payload"
+    parked = side.take()
+    assert parked.body == check("id_rsa") and "is not a key this store issued" in parked.headers["x-acemq-error"]
+
+
+def test_a_file_with_a_second_name_is_parked(bellhop, broker, name, tmp_path):
+    daemon = bellhop()
+    side = Side(broker, name())
+    key = str(uuid.uuid4())
+    (tmp_path / "secret").write_bytes(b"of somebody else")
+    os.link(tmp_path / "secret", daemon.store_path / key)
+    side.send(check(key), check(put_object(daemon, b"payload")))
+    assert Consumer(daemon, side.queue).deliver().body == b"payload"
+    assert "2 names (hard links)" in side.take().headers["x-acemq-error"]
+
+
+def test_a_store_that_consume_does_not_list_is_never_asked(bellhop, broker, name, tmp_path):
+    daemon = two_stores(bellhop, tmp_path, consume={"stores": ["claims"]})
+    side = Side(broker, name())
+    named, unnamed, unknown = (put_object(tmp_path / "archive", b"of another tenant") for _ in range(3))
+    side.send(check(named), headers={"bellhop-claim-key": named, "bellhop-claim-store": "archive"})
+    side.send(check(unnamed))
+    side.send(check(unknown), headers={"bellhop-claim-key": unknown, "bellhop-claim-store": "elsewhere"})
+    key = put_object(tmp_path / "claims", b"ours")
+    # Were it asked for anything, this one would wait for it.
+    (tmp_path / "archive" / ".bellhop-store").unlink()
+    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "claims"})
+    side.send(check(key))
+    assert Consumer(daemon, side.queue).bodies(2) == [b"ours", b"ours"]
+    reasons = {}
+    for _ in range(3):
+        parked = side.take()
+        reasons[parked.body[3:].decode()] = parked.headers["x-acemq-error"]
+    assert "names store 'archive', which consume.stores does not list" in reasons[named] and named in reasons[named]
+    assert "names store 'elsewhere', which consume.stores does not list" in reasons[unknown]
+    assert "store 'claims' has no such object" in reasons[unnamed]
+
+
+@pytest.mark.parametrize("headers", [None, {"bellhop-claim-store": "archive"}])
+def test_what_a_client_publishes_comes_back_from_a_store_that_consume_does_not_list(bellhop, broker, name, tmp_path, headers):
+    daemon = two_stores(bellhop, tmp_path, consume={"stores": ["claims"]})
+    channel = amqp.connect(daemon.socket).channel()
+    body = body_of(100_000)
+    channel.publish("amq.topic", name(), body, mandatory=True, headers=headers)
+    assert channel.expect("basic.return").body == body
 
 
 def pair(bellhop, tmp_path):
@@ -141,7 +215,7 @@ def test_a_folder_that_only_other_programs_write_needs_no_marker_when_the_config
     daemon = bellhop({"stores": {"theirs": {"type": "filesystem", "path": str(folder), "marker": "optional"}}})
     (folder / ".bellhop-store").unlink(missing_ok=True)
     side = Side(broker, name())
-    side.send(check(put_object(folder, b"theirs")), check("gone"))
+    side.send(check(put_object(folder, b"theirs")), check(str(uuid.uuid4())))
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"theirs"
     assert "retention" in side.take().headers["x-acemq-error"]

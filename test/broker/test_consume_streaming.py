@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from support import amqp
 from support.checks import Consumer, Side, body_of, check, put_object
 from support.rabbitmq import wait_until
@@ -158,3 +160,78 @@ def test_replies_wait_for_the_end_of_a_body_that_is_under_way(bellhop, broker, n
     consumer.client.send(2, "queue.declare", exclusive=True)
     assert consumer.deliver().body == payload
     consumer.client.wait_for("queue.declare-ok", 2)
+
+
+def write_into(path, offset, size_bytes=1000):
+    """Writes into an object in place, as no store does."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(b"!" * size_bytes)
+
+
+OVERWRITTEN = {"what was sent": 0, "the middle": 4 * MIB, "the last byte": 8 * MIB - 1}
+
+
+@pytest.mark.parametrize("where", OVERWRITTEN)
+@pytest.mark.parametrize("frame_max", [8192, 131072])
+def test_an_object_that_is_overwritten_while_it_is_handed_over_never_reaches_the_client_whole(bellhop, broker, name, where, frame_max):
+    daemon = bellhop()
+    side = Side(broker, name())
+    payload = body_of(8 * MIB)
+    key = put_object(daemon, payload)
+    side.send(check(key))
+    client = amqp.connect(daemon.socket, frame_max=frame_max)
+    client.channel().send("basic.consume", queue=side.queue)
+    while client.read_frame().type != amqp.FRAME_HEADER:
+        pass  # its first bytes are on their way
+    write_into(daemon.store_path / key, OVERWRITTEN[where], 1)
+    have = 0
+    with pytest.raises((amqp.SocketClosed, amqp.ProtocolError, StopIteration)):
+        while True:
+            frame = client.read_frame()
+            if frame.type != amqp.FRAME_BODY:
+                raise StopIteration
+            have += len(frame.payload)
+    assert have < len(payload), "the client has a whole message that nobody ever sent"
+    daemon.wait_log(f"claim {key}: store 'claims': somebody wrote to the object after it was verified")
+    client.abort()
+    # It is delivered again, as what the object is now: without headers there is nothing to hold it against.
+    changed = bytearray(payload)
+    changed[OVERWRITTEN[where]:OVERWRITTEN[where] + 1] = b"!"
+    again = Consumer(daemon, side.queue).deliver()
+    assert again.redelivered and again.body == bytes(changed)
+
+
+def test_an_object_whose_name_is_taken_away_while_it_is_handed_over_reaches_the_client_whole(bellhop, broker, name):
+    daemon = bellhop()
+    side = Side(broker, name())
+    payload = body_of(8 * MIB)
+    key = put_object(daemon, payload)
+    side.send(check(key))
+    client = amqp.connect(daemon.socket)
+    client.channel().send("basic.consume", queue=side.queue)
+    while client.read_frame().type != amqp.FRAME_HEADER:
+        pass
+    (daemon.store_path / key).unlink()  # by retention
+    have = b""
+    while len(have) < len(payload):
+        have += client.read_frame().payload
+    assert have == payload
+    client.close()
+
+
+@pytest.mark.parametrize("beyond", [1, 131064, 131065, 2 * 131064])
+def test_a_body_of_whole_frames_or_a_little_more_comes_in_as_few_frames_as_from_the_broker(bellhop, broker, name, beyond):
+    daemon = bellhop()
+    side = Side(broker, name())
+    payload = body_of(9 * 131064 + beyond)
+    side.send(check(put_object(daemon, payload)))
+    client = amqp.connect(daemon.socket)
+    client.channel().send("basic.consume", queue=side.queue)
+    while client.read_frame().type != amqp.FRAME_HEADER:
+        pass
+    sizes = []
+    while sum(sizes) < len(payload):
+        sizes.append(len(client.read_frame().payload))
+    assert sizes[:-1] == [131064] * (len(sizes) - 1) and sizes[-1] == len(payload) - sum(sizes[:-1])
+    client.close()

@@ -1,7 +1,7 @@
 """Consumers on a tx channel, and consumers of streams: where an acknowledgement is not what it is elsewhere."""
 
 from support import amqp
-from support.checks import Consumer, Marker, Side, body_of, check, put_object
+from support.checks import MISSING, Consumer, Marker, Side, body_of, check, put_object
 
 LATER = "22222222-2222-4333-8444-555555555555"
 
@@ -71,7 +71,7 @@ def test_acks_rolled_back_while_a_delivery_is_held_can_be_sent_again(bellhop, br
 def test_a_park_on_a_tx_channel_acknowledges_the_original_though_nobody_commits(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check("gone"), b"behind")
+    side.send(check(MISSING), b"behind")
     channel = tx_consumer(daemon, side.queue, prefetch=1)
     assert channel.deliver().body == b"behind"
     side.take()
@@ -85,13 +85,13 @@ def test_a_park_inside_an_open_transaction_outlives_its_rollback(bellhop, broker
     channel = tx_consumer(daemon, side.queue)
     channel.publish("", target.queue, b"to be rolled back")
     channel.declare("", exclusive=True)
-    side.send(check("gone"), b"behind")
+    side.send(check(MISSING), b"behind")
     assert channel.deliver().body == b"behind"
     channel.call("tx.rollback")
     channel.publish("", target.queue, b"committed")
     channel.call("tx.commit")
     assert target.take(target.queue).body == b"committed"
-    assert side.take().body == check("gone")
+    assert side.take().body == check(MISSING)
     channel.client.close()
     side.wait_count(1)
     assert not target.count() and not side.count(side.parked)
@@ -106,7 +106,7 @@ def stream(broker, name, *bodies):
 def test_a_streams_checks_are_restored_and_a_missing_one_is_skipped_loudly(bellhop, broker, name):
     daemon = bellhop()
     key = put_object(daemon, b"payload")
-    side = stream(broker, name, check(key), check("gone"), b"plain", check(key))
+    side = stream(broker, name, check(key), check(MISSING), b"plain", check(key))
     consumer = Consumer(daemon, side.queue, prefetch=1, arguments={"x-stream-offset": "first"})
     for body in (b"payload", b"plain", b"payload"):
         got = consumer.deliver()
@@ -120,7 +120,7 @@ def test_a_streams_checks_are_restored_and_a_missing_one_is_skipped_loudly(bellh
 
 def test_a_stream_is_never_rejected_either(bellhop, broker, name):
     daemon = bellhop({"consume": {"undeliverable": "reject"}})
-    side = stream(broker, name, check("gone"), b"plain")
+    side = stream(broker, name, check(MISSING), b"plain")
     consumer = Consumer(daemon, side.queue, prefetch=1, arguments={"x-stream-offset": "first"})
     assert consumer.deliver().body == b"plain"
     side.channel.call("queue.delete", queue=side.queue)

@@ -1,14 +1,13 @@
 """Messages that can never be restored: parked as they were, with the reason, and only then acknowledged (proto/README.md, "Parked message")."""
 
 import os
+import uuid
 
 import pytest
 
 from support import amqp
-from support.checks import CHECK, Consumer, Side, body_of, check, put_object
+from support.checks import CHECK, MISSING, Consumer, Side, body_of, check, put_object
 from support.rabbitmq import wait_until
-
-MISSING = "11111111-2222-4333-8444-555555555555"
 
 
 @pytest.mark.parametrize("key", [b"", b"../../etc/passwd", b"/etc/passwd", b".hidden", b"a" * 200, b"nested/key", b"line\n", b"nul\0",
@@ -199,7 +198,7 @@ def test_a_get_of_a_message_that_is_parked_is_answered_empty_after_the_park(bell
 def test_many_parks_at_once_arrive_each_once(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    keys = [f"gone-{n}" for n in range(300)]
+    keys = [str(uuid.uuid4()) for _ in range(300)]
     side.send(*[check(key) for key in keys], message_id="the same")
     side.send(b"last")
     consumer = Consumer(daemon, side.queue)

@@ -17,7 +17,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (framing != Framing::raw) check(size >= 3 && data[0] == 0xAC && data[1] == 0x01 && data[2] <= 1);
 
   const std::string_view key = as_text(framing == Framing::check ? in.subspan(claim_prefix_bytes) : in);
-  if (is_redeemable_key(key)) {
+  if (is_redeemable_key(key, KeyRule::issued)) {
+    check(is_redeemable_key(key, KeyRule::any) && (key.size() == 36 || key.size() == 32));
+  }
+  if (is_redeemable_key(key, KeyRule::any)) {
     check(!key.empty() && key.size() <= claim_key_bytes_max && key[0] != '.' && key[0] != '-');
     check(key.find('/') == std::string_view::npos && key.find('\0') == std::string_view::npos);
   }

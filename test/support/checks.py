@@ -16,6 +16,7 @@ from .rabbitmq import wait_until
 
 CHECK = b"\xac\x01\x01"
 INLINE = b"\xac\x01\x00"
+MISSING = "11111111-2222-4333-8444-555555555555"  # a key that no store has
 
 
 def check(key):

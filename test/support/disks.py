@@ -53,16 +53,19 @@ class Mount:
 
 
 class FailingDisk:
-    """Calls of the daemon that fail: fsync (of a file), fsync-directory, linkat, pread (of a file with a name), pread-unnamed."""
+    """Calls of the daemon that fail: fsync (of a file), fsync-directory, O_TMPFILE, linkat, renameat2 (with flags), fchmod, pread (of a file
+    with a name), pread-unnamed."""
 
     def __init__(self, folder):
         self.path = pathlib.Path(folder) / "disk-fault"
         self.env = {**preloaded(SOURCE, folder), "BELLHOP_TEST_DISK_FAULT": str(self.path)}
 
     @contextlib.contextmanager
-    def failing(self, call, error):
+    def failing(self, call, error=None):
+        """One call and its errno, or several: {call: errno}."""
+        faults = call if error is None else {call: error}
         new = self.path.with_suffix(".new")
-        new.write_text(f"{call} {error}")
+        new.write_text("".join(f"{each} {number}\n" for each, number in faults.items()))
         new.rename(self.path)
         try:
             yield

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t read_bytes = 512 * 1024;
 constexpr size_t outbox_bytes_max = 1024 * 1024;
+constexpr uint64_t last_frame_bytes_max = 128 * 1024;
 
 bool keep_foreign(const void*, std::string_view name) {
   return !is_claim_header(name);
@@ -40,7 +41,7 @@ void BodyStream::begin(Channel& channel, const std::shared_ptr<Delivery>& delive
     store_u64(patched.data() + 4, delivery->object->size_bytes());
     proto::put_frame(out, proto::frame_header, channel.id, patched);
   }
-  stream_ = Stream{delivery, 0, false};
+  stream_ = Stream{delivery};
   if (const Buffer* whole = delivery->object->in_memory()) {
     core_.writer->body(channel.id, *whole, delivery->object, core_.frame_bytes_max);
     end();
@@ -57,10 +58,17 @@ void BodyStream::read_more() {
     return;
   }
   if (core_.client_gone || !has_room()) return;
-  // Whole frames, but for the last.
-  size_t frame_payload_bytes = core_.frame_bytes_max - proto::frame_overhead_bytes;
-  size_t piece_bytes = std::max<size_t>(read_bytes / frame_payload_bytes, 1) * frame_payload_bytes;
-  size_t count = static_cast<size_t>(std::min<uint64_t>(piece_bytes, size - stream_->offset));
+  // Whole frames, but for the last. That one is read when the socket has taken all before it, since an object
+  // may change until then (LocalObject::read).
+  const uint64_t frame_payload_bytes = core_.frame_bytes_max - proto::frame_overhead_bytes;
+  const uint64_t rest = size % frame_payload_bytes;
+  const uint64_t last_bytes = std::min(rest != 0 ? rest : frame_payload_bytes, last_frame_bytes_max);
+  const uint64_t piece_bytes = std::max<uint64_t>(read_bytes / frame_payload_bytes, 1) * frame_payload_bytes;
+  const uint64_t left = size - stream_->offset;
+  stream_->is_at_last = left <= last_bytes;
+  if (stream_->is_at_last && !core_.client->outbox().empty()) return;
+  const auto count =
+      static_cast<size_t>(stream_->is_at_last ? left : std::min(piece_bytes, left - last_bytes));
   stream_->reading = true;
   stream_->delivery->object->read(
       stream_->offset, count, core_.mailbox,
@@ -77,6 +85,11 @@ void BodyStream::read_more() {
         core_.writer->body(alive->channel, piece.value().bytes, piece.value().owner, core_.frame_bytes_max);
         read_more();
       });
+}
+
+bool BodyStream::may_read_last() const {
+  return stream_ && stream_->is_at_last && !stream_->reading && !core_.client_gone &&
+         core_.client->outbox().empty();
 }
 
 void BodyStream::end() {

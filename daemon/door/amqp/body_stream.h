@@ -22,6 +22,9 @@ class BodyStream {
   void begin(Channel& channel, const std::shared_ptr<Delivery>& delivery);
   // The client's socket took something: goes on, if a stream is under way.
   void read_more();
+  // The socket has taken all but the last frame: read_more() is to be called, and no event of the socket's
+  // will say so.
+  bool may_read_last() const;
   // The client is gone or the connection ends: a content that is half out is given up.
   void cancel();
 
@@ -40,6 +43,7 @@ class BodyStream {
     std::shared_ptr<Delivery> delivery;
     uint64_t offset = 0;
     bool reading = false;
+    bool is_at_last = false;  // only the last frame is left
   };
 
   void end();

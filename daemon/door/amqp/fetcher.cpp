@@ -49,12 +49,18 @@ Fetcher::Fetcher(SessionCore& core)
 
 void Fetcher::accept(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery) {
   core_.lanes->push(channel, lane, delivery);
-  if (!proto::is_redeemable_key(delivery->key)) {
-    core_.undeliverable->fail(delivery, proto::bad_key_reason(delivery->key));
-    core_.lanes->pump(channel);
+  // No store's rule takes more than this one.
+  if (!proto::is_redeemable_key(delivery->key, proto::KeyRule::any)) {
+    refuse(channel, delivery, proto::bad_key_reason(delivery->key));
     return;
   }
   if (delivery->kind != DeliveryKind::returned) read_claim_headers(*delivery);
+  if (const std::string& named = delivery->named_store; !named.empty() && !may_ask(*delivery, named)) {
+    refuse(channel, delivery,
+           "claim " + delivery->key + ": the message names store '" + named +
+               "', which consume.stores does not list");
+    return;
+  }
   start(delivery);
 }
 
@@ -78,10 +84,24 @@ void Fetcher::start(const std::shared_ptr<Delivery>& delivery) {
   ask(delivery);
 }
 
+void Fetcher::refuse(Channel& channel, const std::shared_ptr<Delivery>& delivery, const std::string& why) {
+  core_.undeliverable->fail(delivery, why);
+  core_.lanes->pump(channel);
+}
+
+// What bellhop stored itself comes back from where it went; whatever else a message claims comes only from
+// the listed stores.
+bool Fetcher::may_ask(const Delivery& delivery, const std::string& store) const {
+  const std::vector<std::string>& listed = core_.config.consume_stores;
+  return listed.empty() || delivery.transaction.claim() ||
+         std::find(listed.begin(), listed.end(), store) != listed.end();
+}
+
 std::vector<ClaimStore*> Fetcher::order_of_stores(const Delivery& delivery) const {
   std::vector<ClaimStore*> order;
   auto add = [&](ClaimStore* store) {
-    if (store != nullptr && std::find(order.begin(), order.end(), store) == order.end())
+    if (store != nullptr && may_ask(delivery, store->name()) &&
+        std::find(order.begin(), order.end(), store) == order.end())
       order.push_back(store);
   };
   const Stores& stores = *core_.shared.stores;
@@ -130,6 +150,9 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
     case FetchFailure::Kind::corrupt:
       core_.undeliverable->fail(delivery, result.failure.reason);
       return;
+    case FetchFailure::Kind::not_issued:
+      if (delivery->reason.empty()) delivery->reason = result.failure.reason;
+      break;
     case FetchFailure::Kind::missing:
       delivery->reason = result.failure.reason;
       break;

@@ -2,7 +2,7 @@
 // keeps what no store can give now.
 //
 //   accept ─► queued ─► fetching ─┬─ object ──────────────► ready: its lane hands it over
-//                         ▲       ├─ missing, corrupt, bad key ──► undeliverable
+//                         ▲       ├─ missing, corrupt, bad key or store ──► undeliverable
 //                         └─ waiting ◄─ unavailable (backoff, up to consume.hold_max, then the channel is
 //                         closed)
 //
@@ -38,6 +38,8 @@ class Fetcher {
  private:
   void ask(const std::shared_ptr<Delivery>& delivery);
   void fetched(const std::shared_ptr<Delivery>& delivery, FetchResult result);
+  void refuse(Channel& channel, const std::shared_ptr<Delivery>& delivery, const std::string& why);
+  bool may_ask(const Delivery& delivery, const std::string& store) const;
   std::vector<ClaimStore*> order_of_stores(const Delivery& delivery) const;
 
   SessionCore& core_;

@@ -153,7 +153,8 @@ void Session::turn() {
     core_->publisher->detach_held();
     core_->deliverer->detach_held();
     // What stopped at a full outbox goes on when the flush emptied it: no event would come for that.
-    again = full && !is_full() && !finished_;
+    again = !finished_ &&
+            ((full && !is_full()) || (stage_ == Stage::running && core_->body_stream->may_read_last()));
   }
   check_ends();
   if (finished_) return;

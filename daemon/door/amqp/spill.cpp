@@ -24,8 +24,9 @@ constexpr uint64_t pause_ms = 1000;  // after a failure
 
 std::shared_ptr<SpillFile> SpillFile::make(SpillSpace& space, uint64_t capacity_bytes) {
   // Even a close may wait.
-  return {new SpillFile(space.room, capacity_bytes),
-          [thread = &space.thread](SpillFile* file) { thread->run([file] { delete file; }); }};
+  return {new SpillFile(space.room, capacity_bytes), [thread = &space.thread](SpillFile* file) {
+            thread->run(nullptr, Work::upkeep, [file] { delete file; });
+          }};
 }
 
 std::optional<uint64_t> SpillFile::place(uint64_t bytes) {
@@ -67,15 +68,16 @@ void Spill::consider(const std::shared_ptr<Delivery>& delivery) {
   delivery->spilled_at = *offset;
   delivery->spilled_bytes = bytes;
   delivery->spilling_bytes = bytes;
-  core_.shared.spill.thread.run([this, weak = std::weak_ptr(delivery), file = std::move(file), at = *offset,
-                                 mailbox = core_.mailbox,
-                                 frames = std::exchange(delivery->frames, {})]() mutable {
-    auto outcome = file->write(at, frames);
-    if (outcome) frames = {};
-    mailbox->post([this, weak = std::move(weak), outcome, frames = std::move(frames)]() mutable {
-      if (auto alive = weak.lock()) written(alive, std::move(outcome), std::move(frames));
-    });
-  });
+  core_.shared.spill.thread.run(
+      core_.mailbox.get(), Work::write,
+      [this, weak = std::weak_ptr(delivery), file = std::move(file), at = *offset, mailbox = core_.mailbox,
+       frames = std::exchange(delivery->frames, {})]() mutable {
+        auto outcome = file->write(at, frames);
+        if (outcome) frames = {};
+        mailbox->post([this, weak = std::move(weak), outcome, frames = std::move(frames)]() mutable {
+          if (auto alive = weak.lock()) written(alive, std::move(outcome), std::move(frames));
+        });
+      });
 }
 
 void Spill::written(const std::shared_ptr<Delivery>& delivery, Result<void> outcome, Buffer frames) {
@@ -109,14 +111,16 @@ void Spill::bring_back(const Lane& lane) {
 
 void Spill::read(const std::shared_ptr<Delivery>& delivery) {
   delivery->state = Delivery::State::returning;
-  core_.shared.spill.thread.run([this, weak = std::weak_ptr(delivery), file = delivery->spilled_in,
-                                 at = delivery->spilled_at, count = delivery->spilled_bytes,
-                                 mailbox = core_.mailbox]() mutable {
-    mailbox->post([this, weak = std::move(weak), frames = file->read(at, count)]() mutable {
-      auto alive = weak.lock();
-      if (alive != nullptr && alive->state == Delivery::State::returning) returned(alive, std::move(frames));
-    });
-  });
+  core_.shared.spill.thread.run(
+      core_.mailbox.get(), Work::write,
+      [this, weak = std::weak_ptr(delivery), file = delivery->spilled_in, at = delivery->spilled_at,
+       count = delivery->spilled_bytes, mailbox = core_.mailbox]() mutable {
+        mailbox->post([this, weak = std::move(weak), frames = file->read(at, count)]() mutable {
+          auto alive = weak.lock();
+          if (alive != nullptr && alive->state == Delivery::State::returning)
+            returned(alive, std::move(frames));
+        });
+      });
 }
 
 void Spill::returned(const std::shared_ptr<Delivery>& delivery, Result<Buffer> frames) {

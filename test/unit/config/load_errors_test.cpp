@@ -82,11 +82,13 @@ TEST_CASE("keys that this version does not have are unknown keys", "[config]") {
 
 TEST_CASE("an unknown key suggests the nearest, in every section", "[config]") {
   CHECK(errors_after_broker("stores: { a: { type: memory, path: /x } }") ==
-        Lines{"f:2:30: stores.a.path: unknown key, allowed: type"});
-  CHECK(errors_after_broker("stores: { a: { type: filesystem, paht: /x } }") ==
-        Lines{"f:2:14: stores.a.path: is missing, allowed: a directory's path",
-              "f:2:34: stores.a.paht: unknown key (did you mean path?), allowed: type, path, mode, group, "
-              "fsync, marker, retention"});
+        Lines{"f:2:30: stores.a.path: unknown key, allowed: type, keys"});
+  CHECK(
+      errors_after_broker("stores: { a: { type: filesystem, paht: /x } }") ==
+      Lines{
+          "f:2:14: stores.a.path: is missing, allowed: a directory's path",
+          "f:2:34: stores.a.paht: unknown key (did you mean path?), allowed: type, keys, path, mode, group, "
+          "fsync, marker, retention"});
   CHECK(
       errors_after_broker("routes: [{ name: a, match: { routing-key: x } }]") ==
       Lines{
@@ -316,6 +318,12 @@ TEST_CASE("stamp and consume", "[config]") {
               "f:2:55: stamp.envelope: 'true' is not known, allowed: none, acemq",
               "f:3:27: consume.undeliverable: 'drop' is not known, allowed: park, reject",
               "f:3:43: consume.hold_max: '50d' is out of range, allowed: 0 to 49d"});
+  CHECK(errors_after_broker("stores: { a: { type: memory, keys: some } }\nconsume: { stores: [a, b] }") ==
+        Lines{"f:2:36: stores.a.keys: 'some' is not known, allowed: issued, any",
+              "f:3:24: consume.stores[1]: 'b' is no configured store, allowed: a"});
+  // Not "none", and not "all" either.
+  CHECK(errors_after_broker("stores: { a: { type: memory } }\nconsume: { stores: [] }") ==
+        Lines{"f:3:20: consume.stores: is empty, allowed: one or more names of `stores`"});
 }
 
 TEST_CASE("pipelines", "[config]") {

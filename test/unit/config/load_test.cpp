@@ -238,8 +238,9 @@ TEST_CASE("the remaining values", "[config]") {
   const Config config = loaded(R"(
 service: s
 broker: { url: "amqp://h/v", heartbeat: 0, connect_timeout: 500ms }
-stores: { a: { type: filesystem, path: x, mode: "600", group: g, fsync: false, marker: optional } }
-consume: { undeliverable: reject, hold_max: 0 }
+stores: { a: { type: filesystem, path: x, mode: "600", group: g, fsync: false, marker: optional, keys: any }, b: { type: memory } }
+claim_check: { store: b }
+consume: { undeliverable: reject, hold_max: 0, stores: [b] }
 limits: { sessions: 1, tcp_sessions: 2, channels_per_session: 65534, message_bytes: 1MiB, inflight_bytes: 2MiB,
           transfers_per_session: 3, handshake_timeout: 501ms, drain_timeout: 0 }
 log: { level: trace, format: json }
@@ -253,7 +254,10 @@ log: { level: trace, format: json }
   CHECK(store.group == "g");
   CHECK_FALSE(store.fsync);
   CHECK_FALSE(store.marker_required);
+  CHECK(config.stores[0].keys == bellhop::proto::KeyRule::any);
+  CHECK(config.stores[1].keys == bellhop::proto::KeyRule::issued);
   CHECK(config.undeliverable_reject);
+  CHECK(config.consume_stores == std::vector<std::string>{"b"});
   CHECK(config.hold_max_ms == 0);
   CHECK(config.limits.sessions == 1);
   CHECK(config.limits.tcp_sessions == 2);

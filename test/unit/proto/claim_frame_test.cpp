@@ -26,15 +26,15 @@ TEST_CASE("the prefixes are those of the manual", "[claim_frame]") {
   CHECK(test::to_hex(claim_check_prefix) == "AC 01 01");
 }
 
-TEST_CASE("keys that a store may have issued are redeemable", "[claim_frame]") {
-  CHECK(is_redeemable_key("0f8fad5b-d9cb-469f-a165-70867728950e"));
-  CHECK(is_redeemable_key("a"));
-  CHECK(is_redeemable_key("7"));
-  CHECK(is_redeemable_key("A.b_c-d"));
-  CHECK(is_redeemable_key("a..b"));
-  CHECK(is_redeemable_key("x.partially"));
-  CHECK(is_redeemable_key("partial"));
-  CHECK(is_redeemable_key(std::string(128, 'a')));
+TEST_CASE("what looks like a file's name is redeemable where any key is", "[claim_frame]") {
+  CHECK(is_redeemable_key("0f8fad5b-d9cb-469f-a165-70867728950e", KeyRule::any));
+  CHECK(is_redeemable_key("a", KeyRule::any));
+  CHECK(is_redeemable_key("7", KeyRule::any));
+  CHECK(is_redeemable_key("A.b_c-d", KeyRule::any));
+  CHECK(is_redeemable_key("a..b", KeyRule::any));
+  CHECK(is_redeemable_key("x.partially", KeyRule::any));
+  CHECK(is_redeemable_key("partial", KeyRule::any));
+  CHECK(is_redeemable_key(std::string(128, 'a'), KeyRule::any));
 }
 
 TEST_CASE("hostile keys are not", "[claim_frame]") {
@@ -60,11 +60,45 @@ TEST_CASE("hostile keys are not", "[claim_frame]") {
                                      "0f8fad5b-d9cb-469f-a165-70867728950e.partial"sv,
                                      "a.partial"sv}) {
     INFO(key);
-    CHECK(!is_redeemable_key(key));
+    CHECK(!is_redeemable_key(key, KeyRule::any));
   }
-  CHECK(!is_redeemable_key(std::string(129, 'a')));
-  CHECK(!is_redeemable_key(std::string(200, 'a')));
-  CHECK(!is_redeemable_key(std::string(125, 'a') + ".partial"));
+  CHECK(!is_redeemable_key(std::string(129, 'a'), KeyRule::any));
+  CHECK(!is_redeemable_key(std::string(200, 'a'), KeyRule::any));
+  CHECK(!is_redeemable_key(std::string(125, 'a') + ".partial", KeyRule::any));
+}
+
+TEST_CASE("a key that was issued is a UUID, dashed or not, in either case", "[claim_frame]") {
+  for (const std::string key :
+       {"0f8fad5b-d9cb-469f-a165-70867728950e", "0F8FAD5B-D9CB-469F-A165-70867728950E",
+        "0f8fad5bd9cb469fa16570867728950e", "0F8FAD5BD9CB469FA16570867728950E",
+        "00000000-0000-0000-0000-000000000000", "01890a5d-ac96-774b-bcce-b302099a8057"}) {
+    INFO(key);
+    CHECK(is_issued_key(key));
+    CHECK(is_redeemable_key(key, KeyRule::issued));
+    CHECK(is_redeemable_key(key, KeyRule::any));
+    // Anything put before, behind or into it makes it another name; so does any part of it.
+    for (const char c : {'0', 'a', '-', '.', '/', '\n', '\0', 'g'}) {
+      CHECK(!is_issued_key(c + key));
+      CHECK(!is_issued_key(key + c));
+    }
+    for (size_t size = 0; size < key.size(); ++size)
+      CHECK((size == 32 && key.size() != 36) == is_issued_key(key.substr(0, size)));
+    for (size_t at = 0; at < key.size(); ++at) {
+      for (const char c : {'g', '/', '.', '_', '\0', '\xC3', key[at] == '-' ? 'a' : '-'}) {
+        std::string other = key;
+        other[at] = c;
+        CHECK(!is_issued_key(other));
+      }
+    }
+  }
+}
+
+TEST_CASE("other names that a directory may have are keys only where any key is", "[claim_frame]") {
+  for (const std::string_view name : {"id_rsa", "README", "accounts.sqlite", "data.tar.gz", "order-17"}) {
+    INFO(name);
+    CHECK(is_redeemable_key(name, KeyRule::any));
+    CHECK(!is_redeemable_key(name, KeyRule::issued));
+  }
 }
 
 TEST_CASE("the reason shows a bad key without its sting", "[claim_frame]") {

@@ -12,6 +12,7 @@ namespace {
 
 using Kind = FetchFailure::Kind;
 
+constexpr auto issued = proto::KeyRule::issued;
 constexpr char some_key[] = "0b6c1f7e-6a51-4d0f-9a53-3b1f6a1c2d3e";
 
 TEST_CASE("an absent object is missing, in words", "[filesystem_faults]") {
@@ -176,6 +177,37 @@ TEST_CASE("an object that is cut after it was verified is an error, not a short 
   CHECK_THAT(bytes.error(), ContainsSubstring(claim.value().key) && ContainsSubstring("ended at 1000 bytes"));
 }
 
+TEST_CASE("of an object that somebody wrote to after it was verified there is no last piece",
+          "[filesystem_faults]") {
+  TemporaryDirectory directory;
+  const auto store = open_store(directory.path());
+  constexpr size_t size = size_t{2} << 20;
+  const size_t where = GENERATE(size_t{0}, size_t{1} << 20, size - 1);
+  // As soon as it is stored, and as soon as it is verified: the times of files move in ticks of some
+  // milliseconds.
+  for (int round = 0; round < 20; ++round) {
+    const auto claim = put_payload(*store, random_bytes(size));
+    REQUIRE(claim.ok());
+    const auto found = fetch(*store, claim.value().key);
+    REQUIRE(found.object != nullptr);
+    {
+      std::fstream file(directory.file(claim.value().key), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(where));
+      file.put('!');
+      file.flush();
+      REQUIRE(file.good());
+    }
+    CHECK(read_some(*found.object, 0, 1000).ok());
+    const auto last = read_some(*found.object, size - 1000, 1000);
+    REQUIRE_FALSE(last.ok());
+    CHECK_THAT(last.error(),
+               ContainsSubstring(claim.value().key) && ContainsSubstring("somebody wrote to the object"));
+    // Asked again, it is another object, and verified as such.
+    CHECK(fetch(*store, claim.value().key).object != nullptr);
+    std::filesystem::remove(directory.file(claim.value().key));
+  }
+}
+
 TEST_CASE("who dropped an object gets no answer", "[filesystem_faults]") {
   TemporaryDirectory directory;
   const auto store = open_store(directory.path());
@@ -289,7 +321,7 @@ TEST_CASE("all stores of a configuration, by name", "[stores]") {
   config::Config config;
   config::FilesystemStore filesystem;
   filesystem.path = directory.path();
-  config.stores = {{"claims", filesystem}, {"scratch", config::MemoryStore{}}};
+  config.stores = {{"claims", filesystem, issued}, {"scratch", config::MemoryStore{}, issued}};
   config.claim_check.store = "scratch";
   auto stores = Stores::open(config);
   REQUIRE(stores.ok());
@@ -313,14 +345,14 @@ TEST_CASE("a store that can never work is an error at start", "[stores]") {
   SECTION("the path is a file") {
     filesystem.path = directory.file("file");
     write_file(filesystem.path, {});
-    config.stores = {{"claims", filesystem}};
+    config.stores = {{"claims", filesystem, issued}};
     const auto stores = Stores::open(config);
     REQUIRE_FALSE(stores.ok());
     CHECK_THAT(stores.error(), ContainsSubstring("'claims'") && ContainsSubstring("is not a directory"));
   }
   SECTION("the group does not exist") {
     filesystem.group = "no-such-group-here";
-    config.stores = {{"claims", filesystem}};
+    config.stores = {{"claims", filesystem, issued}};
     const auto stores = Stores::open(config);
     REQUIRE_FALSE(stores.ok());
     CHECK_THAT(stores.error(), ContainsSubstring("'claims'") && ContainsSubstring("'no-such-group-here'"));

@@ -268,7 +268,7 @@ TEST_CASE("hostile keys reach no path", "[filesystem_store]") {
   write_file(store_path + "/nested/key", {1});
   write_file(store_path + "/.hidden", {1});
   write_file(store_path + "/half.partial", {1});
-  const auto store = open_store(store_path);
+  const auto store = open_store(store_path), liberal = open_store(store_path, proto::KeyRule::any);
   for (const std::string& key :
        {std::string("../secret"), outside.file("secret"), std::string("../../etc/passwd"),
         std::string("/etc/passwd"), std::string(), std::string(".hidden"), std::string(".bellhop-store"),
@@ -276,9 +276,43 @@ TEST_CASE("hostile keys reach no path", "[filesystem_store]") {
         std::string("half.partial"), std::string("key\n"), std::string("key\0", 4)}) {
     const auto found = fetch(*store, key);
     CHECK(found.object == nullptr);
-    CHECK(found.failure.kind == FetchFailure::Kind::corrupt);
+    CHECK(found.failure.kind == FetchFailure::Kind::not_issued);
     CHECK_THAT(found.failure.reason, ContainsSubstring("is not a key this store issued"));
+    CHECK(fetch(*liberal, key).failure.kind == FetchFailure::Kind::not_issued);
   }
+}
+
+TEST_CASE("a file that no store issued is read only where any key is", "[filesystem_store]") {
+  TemporaryDirectory directory;
+  const std::string library_key = "0f8fad5bd9cb469fa16570867728950e";
+  for (const std::string& name : {std::string("id_rsa"), std::string("accounts.sqlite"), library_key})
+    write_file(directory.file(name), {1, 2, 3});
+  const auto store = open_store(directory.path());
+  CHECK(fetch(*store, library_key).object != nullptr);
+  for (const char* key : {"id_rsa", "accounts.sqlite"}) {
+    const auto found = fetch(*store, key);
+    CHECK(found.object == nullptr);
+    CHECK(found.failure.kind == FetchFailure::Kind::not_issued);
+    CHECK_THAT(found.failure.reason,
+               ContainsSubstring(key) && ContainsSubstring("is not a key this store issued"));
+  }
+  const auto liberal = open_store(directory.path(), proto::KeyRule::any);
+  CHECK(fetch(*liberal, "id_rsa").object != nullptr);
+}
+
+TEST_CASE("a file with a second name is no object", "[filesystem_store]") {
+  TemporaryDirectory directory, elsewhere;
+  const auto store = open_store(directory.path(), GENERATE(proto::KeyRule::issued, proto::KeyRule::any));
+  const std::string key = "0f8fad5b-d9cb-469f-a165-70867728950e";
+  write_file(elsewhere.file("secret"), {1, 2, 3});
+  REQUIRE(link(elsewhere.file("secret").c_str(), directory.file(key).c_str()) == 0);
+  const auto found = fetch(*store, key);
+  CHECK(found.object == nullptr);
+  CHECK(found.failure.kind == FetchFailure::Kind::corrupt);
+  CHECK_THAT(found.failure.reason, ContainsSubstring(key) && ContainsSubstring("2 names (hard links)"));
+  // One name, or none any more: an object.
+  REQUIRE(unlink(elsewhere.file("secret").c_str()) == 0);
+  CHECK(fetch(*store, key).object != nullptr);
 }
 
 TEST_CASE("two stores on one directory: what one writes the other reads", "[filesystem_store]") {
@@ -306,10 +340,12 @@ TEST_CASE("two stores on one directory: what one writes the other reads", "[file
 
 TEST_CASE("a start sweeps old unfinished objects and nothing else", "[filesystem_store]") {
   TemporaryDirectory directory;
-  const std::string old_upload = ".bellhop-upload.host.1.key", live_upload = ".bellhop-upload.host.2.key";
-  const std::set<std::string> kept = {live_upload, ".bellhop-other", "old-object", "old.partial"};
-  for (const std::string& name : {old_upload, live_upload, std::string(".bellhop-other"),
-                                  std::string("old-object"), std::string("old.partial")}) {
+  const std::string key = "0f8fad5b-d9cb-469f-a165-70867728950e";
+  const std::string old_upload = ".bellhop-upload.host.1." + key,
+                    live_upload = ".bellhop-upload.host.2." + key;
+  const std::set<std::string> kept = {live_upload, ".bellhop-other", key, key + ".partial"};
+  for (const std::string& name :
+       {old_upload, live_upload, std::string(".bellhop-other"), key, key + ".partial"}) {
     write_file(directory.file(name), {1});
     if (name == live_upload) continue;
     const auto age = std::chrono::hours(25);
@@ -346,7 +382,8 @@ TEST_CASE("killed in the middle of an upload, nothing can be addressed", "[files
   REQUIRE(waitpid(child, nullptr, 0) == child);
   close(ready[0]);
   close(ready[1]);
-  for (const std::string& name : directory.names()) CHECK_FALSE(proto::is_redeemable_key(name));
+  for (const std::string& name : directory.names())
+    CHECK_FALSE(proto::is_redeemable_key(name, proto::KeyRule::any));
   if (unnamed_files) CHECK(directory.names() == only_marker);
 }
 

@@ -31,7 +31,8 @@ TEST_CASE("a memory store tells damage as a filesystem store does", "[memory_sto
   CHECK(found.failure.kind == Kind::corrupt);
   CHECK_THAT(found.failure.reason,
              ContainsSubstring(claim.value().xxh128) && ContainsSubstring(std::string(32, '0')));
-  CHECK(fetch(store, "../key").failure.kind == Kind::corrupt);
+  CHECK(fetch(store, "../key").failure.kind == Kind::not_issued);
+  CHECK(fetch(store, "a-name").failure.kind == Kind::not_issued);
   CHECK_FALSE(put_payload(store, random_bytes(10), 4, 11).ok());
 }
 

@@ -146,16 +146,19 @@ TEST_CASE("a page of unfinished uploads: only those whose names a store issues",
   const UploadPage page = read_upload_page(
       "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated><NextKeyMarker>p/z</NextKeyMarker>"
       "<NextUploadIdMarker>9</NextUploadIdMarker>"
-      "<Upload><Key>p/aaaa</Key><UploadId>1</UploadId><Initiated>2026-11-30T12:00:01.000Z</Initiated></"
+      "<Upload><Key>p/aaaaaaaa-1111-4111-8111-aaaaaaaaaaaa</Key><UploadId>1</"
+      "UploadId><Initiated>2026-11-30T12:00:01.000Z</Initiated></"
       "Upload>"
       "<Upload><Key>p/sub/of/another</Key><UploadId>2</UploadId></Upload>"
-      "<Upload><Key>q/bbbb</Key><UploadId>3</UploadId></Upload>"
-      "<Upload><Key>p/cccc</Key></Upload>"
-      "<Upload><Key>p/dddd</Key><UploadId>4</UploadId><Initiated>yesterday</Initiated></Upload>"
+      "<Upload><Key>p/backup.tar.gz</Key><UploadId>5</UploadId></Upload>"
+      "<Upload><Key>q/bbbbbbbb-1111-4111-8111-aaaaaaaaaaaa</Key><UploadId>3</UploadId></Upload>"
+      "<Upload><Key>p/cccccccc-1111-4111-8111-aaaaaaaaaaaa</Key></Upload>"
+      "<Upload><Key>p/dddddddd11114111811111111111dddd</Key><UploadId>4</UploadId><Initiated>yesterday</"
+      "Initiated></Upload>"
       "</ListMultipartUploadsResult>",
       "p/");
   REQUIRE(page.uploads.size() == 2);
-  CHECK(page.uploads[0].name == "p/aaaa");
+  CHECK(page.uploads[0].name == "p/aaaaaaaa-1111-4111-8111-aaaaaaaaaaaa");
   CHECK(page.uploads[0].initiated_at == 1796040001);
   CHECK(page.uploads[1].id == "4");
   CHECK_FALSE(page.uploads[1].initiated_at);

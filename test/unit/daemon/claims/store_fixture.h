@@ -164,10 +164,11 @@ inline Result<Buffer> read_some(LocalObject& object, uint64_t offset, size_t cou
   return *result;
 }
 
-inline std::unique_ptr<FilesystemStore> open_store(const std::string& path) {
+inline std::unique_ptr<FilesystemStore> open_store(const std::string& path,
+                                                   proto::KeyRule keys = proto::KeyRule::issued) {
   config::FilesystemStore config;
   config.path = path;
-  auto store = FilesystemStore::open("claims", config);
+  auto store = FilesystemStore::open("claims", config, keys);
   REQUIRE(store.ok());
   return std::move(store.value());
 }
