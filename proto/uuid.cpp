@@ -1,62 +1,53 @@
-// xoshiro256** (Blackman and Vigna): four words of state, sixteen bytes of UUID for two steps of it.
+// Sixteen random bytes become 36 characters, all digits at once.
 #include "proto/uuid.h"
 
-#include <bit>
 #include <cstring>
 
 namespace bellhop::proto {
 
 namespace {
 
-// The two digits of every octet: a UUID takes sixteen look-ups.
-constexpr auto pairs = [] {
-  constexpr char digits[] = "0123456789abcdef";
-  std::array<char, 512> table{};
-  for (size_t octet = 0; octet < 256; ++octet) {
-    table[2 * octet] = digits[octet >> 4];
-    table[2 * octet + 1] = digits[octet & 15];
-  }
-  return table;
-}();
+// Vectors of gcc and clang: the machine's own where it has them, else emulated.
+using Octets = uint8_t __attribute__((vector_size(16)));
 
-// The octets of `word` from the one at bit `first` down to the one at bit `last`.
-inline char* put_hex(char* at, uint64_t word, int first, int last) {
-  for (int shift = first; shift >= last; shift -= 8, at += 2) {
-    std::memcpy(at, &pairs[2 * ((word >> shift) & 0xFF)], 2);
-  }
-  return at;
+Octets as_characters(Octets digits) {
+  return digits + '0' + (Octets(digits > 9) & ('a' - '0' - 10));
+}
+
+// The two digits of every octet, in order.
+std::array<char, 32> hex_digits(Octets octets) {
+  const Octets high = as_characters(octets >> 4), low = as_characters(octets & 15);
+  const Octets first =
+      __builtin_shufflevector(high, low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Octets second =
+      __builtin_shufflevector(high, low, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  std::array<char, 32> out;
+  std::memcpy(out.data(), &first, 16);
+  std::memcpy(out.data() + 16, &second, 16);
+  return out;
 }
 
 }  // namespace
 
-uint64_t UuidGenerator::random() {
-  // Zeros would stay zeros for ever.
-  if ((state_[0] | state_[1] | state_[2] | state_[3]) == 0) state_[0] = 0x9E3779B97F4A7C15;
-  const uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-  const uint64_t shifted = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= shifted;
-  state_[3] = std::rotl(state_[3], 45);
-  return result;
-}
-
 UuidGenerator::Text UuidGenerator::next() {
-  const uint64_t high = (random() & 0xFFFFFFFFFFFF0FFF) | 0x0000000000004000;  // version 4
-  const uint64_t low = (random() & 0x3FFFFFFFFFFFFFFF) | 0x8000000000000000;   // variant 1
+  if (used_bytes_ == block_.size()) {
+    fill_(block_);
+    used_bytes_ = 0;
+  }
+  Octets octets;
+  std::memcpy(&octets, block_.data() + used_bytes_, sizeof octets);
+  used_bytes_ += sizeof octets;
+  octets[6] = (octets[6] & 0x0F) | 0x40;  // version 4
+  octets[8] = (octets[8] & 0x3F) | 0x80;  // variant 1
+  const std::array<char, 32> digits = hex_digits(octets);
+  // Eight digits, thrice four, and twelve, with a dash between them.
   Text text;
-  char* at = text.data();
-  at = put_hex(at, high, 56, 32);
-  *at++ = '-';
-  at = put_hex(at, high, 24, 16);
-  *at++ = '-';
-  at = put_hex(at, high, 8, 0);
-  *at++ = '-';
-  at = put_hex(at, low, 56, 48);
-  *at++ = '-';
-  put_hex(at, low, 40, 0);
+  std::memcpy(&text[0], &digits[0], 8);
+  std::memcpy(&text[9], &digits[8], 4);
+  std::memcpy(&text[14], &digits[12], 4);
+  std::memcpy(&text[19], &digits[16], 4);
+  std::memcpy(&text[24], &digits[20], 12);
+  text[8] = text[13] = text[18] = text[23] = '-';
   return text;
 }
 

@@ -1,23 +1,30 @@
-// UUID v4 out of a userspace generator seeded once: getrandom for every message shows in a profile.
+// UUIDs of version 4 whose bits nobody can foresee (proto/README.md, "Keys": a key is the right to read).
+// Random bytes are taken in blocks: a call for each message would show in a profile.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string_view>
 
 namespace bellhop::proto {
 
-// One owner, one thread. The seed is the caller's (getrandom at a session's start).
+// One owner, one thread.
 class UuidGenerator {
  public:
   using Text = std::array<char, 36>;
-  explicit UuidGenerator(const std::array<uint64_t, 4>& seed) : state_(seed) {}
+  // Fills the whole span. For keys it must be a generator fit for cryptography (daemon/ops/random_bytes.h).
+  using Fill = std::function<void(std::span<uint8_t>)>;
+  // Asks for nothing before the first next().
+  explicit UuidGenerator(Fill fill) : fill_(std::move(fill)) {}
   // Lower-case, dashed, version 4, variant 1.
   Text next();
 
  private:
-  uint64_t random();
-  std::array<uint64_t, 4> state_;
+  Fill fill_;
+  std::array<uint8_t, 2048> block_{};  // 128 UUIDs
+  size_t used_bytes_ = block_.size();
 };
 
 inline std::string_view view(const UuidGenerator::Text& text) {

@@ -1,7 +1,6 @@
 #include "daemon/door/amqp/session_core.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <utility>
 
@@ -19,24 +18,13 @@
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/door/amqp/undeliverable.h"
 #include "daemon/door/amqp/upward.h"
+#include "daemon/ops/random_bytes.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
-namespace {
-
-std::array<uint64_t, 4> random_seed() {
-  std::array<uint64_t, 4> seed{};
-  // At this size getrandom neither blocks (after boot) nor falls short.
-  while (getrandom(seed.data(), sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
-  }
-  return seed;
-}
-
-}  // namespace
-
 SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
-    : shared(all), config(*all.config), loop(session_loop), session_id(id), uuids(random_seed()) {
+    : shared(all), config(*all.config), loop(session_loop), session_id(id), uuids(random_bytes) {
   publisher = std::make_unique<Publisher>(*this);
   releaser = std::make_unique<Releaser>(*this);
   upward = std::make_unique<Upward>(*this);

@@ -5,6 +5,7 @@
 #include "proto/table.h"
 #include "test/support/catch.h"
 #include "test/support/hex.h"
+#include "test/support/random_words.h"
 
 using namespace bellhop;
 using bellhop::test::from_hex;
@@ -16,8 +17,7 @@ namespace {
 struct Rig {
   std::shared_ptr<const config::Config> config;
   std::unique_ptr<config::RoutingTable> routing;
-  std::array<uint64_t, 4> seed{1, 2, 3, 4};
-  proto::UuidGenerator uuids{seed}, same_uuids{seed};
+  proto::UuidGenerator uuids{test::random_words(1)}, same_uuids{test::random_words(1)};
   std::unique_ptr<Stamper> stamper;
   Buffer header, out;
   Stamped stamped;
