@@ -8,8 +8,9 @@ from statistics import median
 
 from . import processes
 from .client import fresh_queue
+from .crowded_out import p12
 from .report import line, number, ratio_line, verdict
-from .services import Bellhop, HAProxy
+from .services import Bellhop, HAProxy, bellhop_with_store
 from .slow_s3 import SlowS3
 
 QUEUE_TYPES = ("classic", "quorum")
@@ -292,14 +293,6 @@ def churn(bench):
              f"{median(cpu):.0f} us ({min(cpu):.0f} to {max(cpu):.0f})")
 
 
-def bellhop_with_store(bench):
-    """A fresh bellhop with a filesystem store, and the store's folder."""
-    store = os.path.join(bench.folder, "store")
-    os.mkdir(store)
-    extra = f"stores:\n  claims: {{ type: filesystem, path: {store} }}\nclaim_check: {{ store: claims }}\n"
-    return store, Bellhop(bench.folder, bench.broker, bench.bellhop_binary, "stamp", "bellhop-store", extra)
-
-
 def empty(store):
     """Removes all objects: they stay until retention, which would fill the disk here."""
     for name in os.listdir(store):
@@ -373,5 +366,5 @@ def idle_mib(bench, proxy):
     return resident
 
 
-LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9, "churn": churn}
+LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9, "P12": p12, "churn": churn}
 DEFAULT = ("P1", "P2", "P3", "P4", "P7")

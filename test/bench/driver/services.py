@@ -154,3 +154,11 @@ broker:
   url: amqp://127.0.0.1:{broker.port}
 {BELLHOP_STAMPS[stamps]}{extra}""")
         self.launch([binary, "run", "--config", path])
+
+
+def bellhop_with_store(bench):
+    """A fresh bellhop with a filesystem store, and the store's folder."""
+    store = os.path.join(bench.folder, "store")
+    os.mkdir(store)
+    extra = f"stores:\n  claims: {{ type: filesystem, path: {store} }}\nclaim_check: {{ store: claims }}\n"
+    return store, Bellhop(bench.folder, bench.broker, bench.bellhop_binary, "stamp", "bellhop-store", extra)
