@@ -1,5 +1,7 @@
 """What a consumer on bellhop's socket gets for what stands in a queue: payloads for claim checks and inline frames, all else as it is."""
 
+import uuid
+
 import pytest
 
 from support import amqp
@@ -9,10 +11,12 @@ from support.rabbitmq import SMALLEST_FRAME_MAX
 KIB = 1024
 
 
-def test_a_check_written_by_an_acemq_library_is_restored(bellhop, broker, name):
+@pytest.mark.parametrize("form", ["dashed", "hex", "upper"])
+def test_a_check_written_by_an_acemq_library_is_restored(bellhop, broker, name, form):
     daemon = bellhop()
     side = Side(broker, name())
-    key = put_object(daemon, b"written elsewhere", "anything.v1")
+    issued = uuid.uuid4()
+    key = put_object(daemon, b"written elsewhere", {"dashed": str(issued), "hex": issued.hex, "upper": str(issued).upper()}[form])
     side.send(check(key), content_type="application/json", headers={"x-acemq-claim": "the application's", "n": 1})
     consumer = Consumer(daemon, side.queue)
     got = consumer.deliver()

@@ -112,7 +112,7 @@ def test_a_streams_checks_are_restored_and_a_missing_one_is_skipped_loudly(bellh
         got = consumer.deliver()
         assert got.body == body and "x-stream-offset" in got.headers
         consumer.ack(got.delivery_tag)
-    daemon.wait_log(r"gone.*retention")
+    daemon.wait_log(rf"{MISSING}.*retention")
     daemon.wait_log(r"skipped")
     assert not side.exists(side.parked)
     side.channel.call("queue.delete", queue=side.queue)
