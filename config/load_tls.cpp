@@ -22,7 +22,7 @@ bool is_bundle(const std::string& pem) {
 
 // The file that a key names. An empty value, as an unset variable makes it, names none.
 std::optional<Value> read_pem(Section& section, const char* key, PemFile& out) {
-  const auto value = section.find(key);
+  auto value = section.find(key);
   if (!value) return {};
   const auto path = value->text();
   if (!path || path->empty()) return {};

@@ -55,6 +55,7 @@ std::vector<std::string> Problems::lines(const std::string& file) const {
     return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
   });
   std::vector<std::string> out;
+  out.reserve(sorted.size());
   for (const Problem& problem : sorted)
     out.push_back(file + ":" + std::to_string(problem.place.line) + ":" +
                   std::to_string(problem.place.column) + ": " + problem.key + ": " + problem.text);

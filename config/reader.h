@@ -86,6 +86,7 @@ class Section {
     const auto value = find(key);
     if (!value) return;
     std::vector<std::string> names;
+    names.reserve(choices.size());
     for (const auto& choice : choices) names.push_back(choice.first);
     if (const auto chosen = choose(*value, names)) out = choices[*chosen].second;
   }

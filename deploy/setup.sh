@@ -47,12 +47,20 @@ npm_packages() {
   (cd "$ROOT/build/$2" && npm ci --no-audit --no-fund --loglevel=error && cp package-lock.json installed)
 }
 
+# use_ccache: where it is installed, every build uses it, and builds of the same sources in two folders share what was compiled.
+use_ccache() {
+  command -v ccache >/dev/null || return 0
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_NOHASHDIR=1
+  [ -n "$(ccache --get-config base_dir)" ] || export CCACHE_BASEDIR=$ROOT
+}
+
 # build_preset PRESET [TARGET...]: all targets when none is named.
 build_preset() {
   local preset=$1
   shift
   say "Building, preset $preset"
-  if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  use_ccache
   (cd "$ROOT" && cmake --preset "$preset") >"$ROOT/build/configure-$preset.log" 2>&1 ||
     { tail -40 "$ROOT/build/configure-$preset.log" >&2; return 1; }
   (cd "$ROOT" && cmake --build --preset "$preset" -j "${JOBS:-2}" ${1:+--target "$@"})

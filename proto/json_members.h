@@ -22,7 +22,7 @@ bool is_json(std::string_view json, int depth_max);
 // The parts of one value. Precondition of each: the value is part of a text of which is_json said yes.
 bool is_json_object(std::string_view value);
 bool is_json_array(std::string_view value);
-std::vector<JsonMember> json_members(std::string_view object_or_array);
+std::vector<JsonMember> json_members(std::string_view value);  // of an object or array
 // A string decoded; a number, true or false as written; null as empty; nothing for an object or array.
 std::optional<std::string> json_text(std::string_view value);
 // The value without the blanks between its tokens.

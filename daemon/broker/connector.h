@@ -59,7 +59,7 @@ class Connector {
   struct Lookup;
   struct Attempt;
   struct Timer;
-  static void on_timer(uv_timer_t* timer);
+  static void on_timer(uv_timer_t* raw);
   static void on_resolved(uv_getaddrinfo_t* request, int status, addrinfo* list);
   static void on_poll(uv_poll_t* poll, int status, int events);
 

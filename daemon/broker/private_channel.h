@@ -61,7 +61,7 @@ class PrivateChannel {
   void pump();
   void send(Item item);
   void settle(uint64_t tag, bool multiple, bool nack);
-  void on_return(const proto::Frame& header);
+  void on_return(const proto::Frame& frame);
   void on_close(const proto::Frame& frame);
 
   const uint16_t id_;

@@ -51,7 +51,8 @@ void S3Client::start(const std::shared_ptr<S3Call>& call) {
 
 void S3Client::cancel(const std::shared_ptr<S3Call>& call) {
   if (call->state_ == S3Call::State::over || call->state_ == S3Call::State::fresh) return;
-  const std::shared_ptr<S3Call> kept = call;  // `call` may be an entry of ours
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): `call` may be an entry of ours, which goes
+  const std::shared_ptr<S3Call> kept = call;
   kept->transfer_.reset();
   leave(kept);
   drop_callbacks(*kept);

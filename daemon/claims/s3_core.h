@@ -26,8 +26,8 @@ struct S3Core {
   // Not the loop's thread. Lets undos come to their end, for a few seconds at most, then ends the thread.
   static void close(const std::shared_ptr<S3Core>& core);
 
-  S3Core(std::string store_name, const config::S3Store& store_config, S3Address store_address)
-      : name(std::move(store_name)), config(store_config), address(std::move(store_address)) {}
+  S3Core(std::string store_name, config::S3Store store_config, S3Address store_address)
+      : name(std::move(store_name)), config(std::move(store_config)), address(std::move(store_address)) {}
 
   const std::string name;
   const config::S3Store config;

@@ -26,7 +26,7 @@ std::string profile(const Environment& environment) {
 }
 
 std::string shared_file(const Environment& environment, const char* name, const char* below_home) {
-  const std::string path = variable(environment, name);
+  std::string path = variable(environment, name);
   if (!path.empty()) return path;
   const std::string home = variable(environment, "HOME");
   return home.empty() ? std::string() : home + below_home;

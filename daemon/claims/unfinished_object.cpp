@@ -75,7 +75,7 @@ Result<void> UnfinishedObject::append(std::span<iovec> pieces) {
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return failed("write", done < 0 ? errno : EIO);
     written_bytes_ += static_cast<uint64_t>(done);
-    size_t left = static_cast<size_t>(done);
+    auto left = static_cast<size_t>(done);
     while (left != 0) {
       iovec& piece = pieces.front();
       const size_t taken = std::min(left, piece.iov_len);

@@ -25,7 +25,7 @@
 
 namespace bellhop {
 
-class Session : public LinkOwner {
+class Session final : public LinkOwner {
  public:
   // Main thread. Takes the descriptor. `shared` outlives the session. `refusal`, when not empty, is what the
   // client is told instead of being served. `ended` is called once, from the session's thread, as its last

@@ -53,7 +53,7 @@ struct Shared {
 
 class SessionCore {
  public:
-  SessionCore(Shared& shared, uv_loop_t* loop, uint64_t session_id);
+  SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id);
   ~SessionCore();
   SessionCore(const SessionCore&) = delete;
   SessionCore& operator=(const SessionCore&) = delete;

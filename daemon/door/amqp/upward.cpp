@@ -44,7 +44,7 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
     case State::client_closing:
     case State::broker_closing:
       // The broker has the first frames of this publish, and cannot read anything else before the last one.
-      if (frame.type == frame_body && core_.is_half_sent(channel))
+      if (frame.type == frame_body && SessionCore::is_half_sent(channel))
         return core_.publisher->on_body(channel, frame);
       if (number == method::channel_close && !channel.broker_owes_close_ok) {
         core_.broker->outbox().borrow(frame.raw);
