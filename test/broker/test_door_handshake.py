@@ -238,10 +238,8 @@ def test_the_second_broker_is_taken_when_the_first_refuses(bellhop, rabbit, name
 def small_broker():
     """A broker with narrow limits and two users of different rights."""
     node = Node.start(config="channel_max = 100\nframe_max = 8192")
-    for user in ("reader", "writer"):
-        node.ctl("add_user", user, user)
-    node.ctl("set_permissions", "reader", "", "", ".*")
-    node.ctl("set_permissions", "writer", ".*", ".*", ".*")
+    node.add_user("reader", "reader", configure="", write="")
+    node.add_user("writer", "writer")
     yield node
     node.stop()
 

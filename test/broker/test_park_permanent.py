@@ -46,8 +46,7 @@ def test_a_missing_object_is_parked_with_its_bytes_properties_and_headers(bellho
 
 def test_a_park_keeps_in_headers_what_would_make_it_vanish_spread_or_fail(rabbit, bellhop, broker, name):
     user = name("user").replace(".", "")
-    rabbit.ctl("add_user", user, "secret")
-    rabbit.ctl("set_permissions", "-p", "/", user, ".*", ".*", ".*")
+    rabbit.add_user(user, "secret")
     try:
         daemon = bellhop()
         copies, hidden = name("copies"), name("hidden")
@@ -71,7 +70,7 @@ def test_a_park_keeps_in_headers_what_would_make_it_vanish_spread_or_fail(rabbit
         assert parked.properties["delivery_mode"] == 2
         assert side.count(copies) == 0 and side.count(hidden) == 0
     finally:
-        rabbit.ctl("delete_user", user)
+        rabbit.delete_user(user)
 
 
 def test_a_parked_queue_is_declared_classic_durable_without_arguments(bellhop, broker, name):

@@ -15,11 +15,8 @@ EXTERNAL = ("auth_mechanisms.1 = PLAIN\nauth_mechanisms.2 = AMQPLAIN\nauth_mecha
 @pytest.fixture(scope="module")
 def node():
     node = Node.start(tls=True, plugins=["rabbitmq_auth_mechanism_ssl"], config=EXTERNAL)
-    node.ctl("add_user", USER, "unused")
-    node.ctl("clear_password", USER)
-    node.ctl("set_permissions", USER, ".*", ".*", ".*")
-    node.ctl("add_user", "other", "pw")
-    node.ctl("set_permissions", "other", ".*", ".*", ".*")
+    node.add_user(USER, None)
+    node.add_user("other", "pw")
     yield node
     node.stop()
 

@@ -44,8 +44,8 @@ def test_bodies_of_all_sizes_travel(bellhop, broker_socket, name):
 
 def test_credentials_and_virtual_host_come_from_the_url(bellhop, broker_socket, rabbit, name):
     vhost = name("v/host")
-    rabbit.ctl("add_vhost", vhost)
-    rabbit.ctl("set_permissions", "-p", vhost, "guest", ".*", ".*", ".*")
+    rabbit.add_vhost(vhost)
+    rabbit.set_permissions("guest", vhost=vhost)
     try:
         pipeline = name("line")
         daemon = bellhop({"broker": {"url": url(broker_socket, "guest:guest@", "?vhost=" + vhost.replace("/", "%2F"))},
@@ -57,7 +57,7 @@ def test_credentials_and_virtual_host_come_from_the_url(bellhop, broker_socket, 
         assert f"{pipeline}.one" in rabbit.queues(vhost)
         client.close()
     finally:
-        rabbit.ctl("delete_vhost", vhost)
+        rabbit.delete_vhost(vhost)
 
 
 def test_a_socket_that_is_not_there_or_that_nobody_listens_on_is_told_and_the_next_broker_taken(bellhop, rabbit, tmp_path, broker_socket):

@@ -67,6 +67,11 @@ def alive(pid):
         return False
 
 
+def _erlang(text):
+    """A string as an Erlang binary."""
+    return "<<" + ",".join(map(str, text.encode())) + ">>"
+
+
 def wait_until(condition, timeout=30, what="the condition"):
     """Polls until condition() is true and returns its value."""
     deadline = time.monotonic() + timeout * TIME_FACTOR
@@ -282,9 +287,9 @@ class Node:
     # -- rabbitmqctl
 
     def ctl(self, *args, check=True):
-        """Runs rabbitmqctl quietly and returns what it printed."""
+        """Runs rabbitmqctl quietly and returns what it printed. It takes seconds to start, on a busy machine a minute: see eval."""
         done = subprocess.run([*CHROOT, str(SCRIPTS / "rabbitmqctl"), "-q", *map(str, args)], env=self.env(), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=60 * TIME_FACTOR)
+                              stderr=subprocess.STDOUT, text=True, timeout=180 * TIME_FACTOR)
         if check and done.returncode != 0:
             raise AssertionError(f"rabbitmqctl {' '.join(map(str, args))}: {done.stdout}")
         return done.stdout
@@ -297,6 +302,26 @@ class Node:
         match = re.fullmatch(r"\{ok, (.*)\}\s*", done.stdout, re.DOTALL)
         assert match, f"{expression}: {done.stdout}"
         return match[1]
+
+    def add_user(self, user, password, configure=".*", write=".*", read=".*", vhost="/"):
+        """A user with these rights in a virtual host, without tags. A password of None: none at all."""
+        self.eval(f"ok = rabbit_auth_backend_internal:add_user({_erlang(user)}, {_erlang(password or 'unused')}, {_erlang('test')}).")
+        if password is None:
+            self.eval(f"ok = rabbit_auth_backend_internal:clear_password({_erlang(user)}, {_erlang('test')}).")
+        self.set_permissions(user, configure, write, read, vhost)
+
+    def set_permissions(self, user, configure=".*", write=".*", read=".*", vhost="/"):
+        rights = ", ".join(map(_erlang, (user, vhost, configure, write, read, "test")))
+        self.eval(f"ok = rabbit_auth_backend_internal:set_permissions({rights}).")
+
+    def delete_user(self, user):
+        self.eval(f"ok = rabbit_auth_backend_internal:delete_user({_erlang(user)}, {_erlang('test')}).")
+
+    def add_vhost(self, vhost):
+        self.eval(f"ok = rabbit_vhost:add({_erlang(vhost)}, {_erlang('test')}).")
+
+    def delete_vhost(self, vhost):
+        self.eval(f"ok = rabbit_vhost:delete({_erlang(vhost)}, {_erlang('test')}).")
 
     def rows(self, *args):
         """A listing as a list of lists of strings."""
