@@ -47,7 +47,7 @@ std::string held_subject(const Delivery& delivery) {
 Fetcher::Fetcher(SessionCore& core)
     : core_(core), jitter_(static_cast<uint32_t>(core.session_id * 2654435761U + 1)) {}
 
-void Fetcher::accept(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery) {
+void Fetcher::accept(Channel& channel, Lane& lane, const std::shared_ptr<Delivery>& delivery) {
   core_.lanes->push(channel, lane, delivery);
   // No store's rule takes more than this one.
   if (!proto::is_redeemable_key(delivery->key, proto::KeyRule::any)) {

@@ -25,7 +25,7 @@ class Fetcher {
   explicit Fetcher(SessionCore& core);
 
   // Puts a check at the end of its lane and begins with it. Its tag is bellhop's already.
-  void accept(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery);
+  void accept(Channel& channel, Lane& lane, const std::shared_ptr<Delivery>& delivery);
   // Asks the stores from the first on; queued while the session's transfers are all taken.
   void start(const std::shared_ptr<Delivery>& delivery);
   // Tries again later, until consume.hold_max is over: a store, or (permanent) the parked queue.

@@ -412,7 +412,7 @@ void Publisher::detach_held() {
 
 void Publisher::drop_incomplete(Channel& channel) {
   PublishAssembly& in = channel.in;
-  if (in.stage == PublishAssembly::Stage::idle || core_.is_half_sent(channel)) return;
+  if (in.stage == PublishAssembly::Stage::idle || SessionCore::is_half_sent(channel)) return;
   // Only the last entry of the queue can be incomplete.
   if (in.stage == PublishAssembly::Stage::job ||
       (in.stage == PublishAssembly::Stage::relaying && !channel.queue.empty())) {
@@ -428,7 +428,7 @@ void Publisher::drop_incomplete(Channel& channel) {
 
 void Publisher::abandon(Channel& channel) {
   // The rest of a publish that the broker has half of still goes there.
-  const bool half_sent = core_.is_half_sent(channel);
+  const bool half_sent = SessionCore::is_half_sent(channel);
   for (Release& release : channel.queue) {
     core_.give_back(&channel, release.frames.size());
     if (release.job != nullptr) end_job(*release.job);
