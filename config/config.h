@@ -131,6 +131,7 @@ struct Pipeline {
   std::string name;
   std::vector<std::string> steps;
   bool declare = false;
+  bool dead_letter = true;  // the step queues are declared with x-dead-letter arguments
 };
 
 struct ItineraryStop {

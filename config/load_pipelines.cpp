@@ -65,6 +65,7 @@ void load_pipelines(Section& root, Config& config) {
       else
         section.missing("steps", "is missing, allowed: a list of step names");
       section.read("declare", pipeline.declare);
+      section.read("dead_letter", pipeline.dead_letter);
       if (pipeline.declare && name.starts_with("amq."))
         item.error(
             "declares an exchange whose name starts with amq., which the broker keeps for itself, allowed: "

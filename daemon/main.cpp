@@ -19,7 +19,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
   else
     std::cerr << "unknown argument '" << unknown.front() << '\'';
   std::cerr << "\nUsage: bellhop run --config FILE\n"
-               "       bellhop check FILE\n"
+               "       bellhop check [--broker] FILE\n"
                "       bellhop sweep STORE --config FILE [--older-than TIME] [--dry-run]\n"
                "       bellhop --version | --help\n";
   return 2;
@@ -43,6 +43,10 @@ int main(int argc, char** argv) {
   CLI::App* check = app.add_subcommand(
       "check", "Say what a configuration means, or all that is wrong with it (check FILE)");
   check->add_option("FILE", file, "The YAML configuration")->required()->type_name("");
+  bool at_broker = false;
+  check->add_flag("--broker", at_broker,
+                  "Also compare the pipelines with what the broker has; changes nothing there. Exit code 1: "
+                  "something differs, or the broker cannot be asked");
   CLI::App* sweep = app.add_subcommand(
       "sweep", "Remove what a store holds and nobody needs any more (sweep STORE --config FILE)");
   std::string store;
@@ -61,5 +65,5 @@ int main(int argc, char** argv) {
   }
   if (run->parsed()) return bellhop::run(file);
   if (sweep->parsed()) return bellhop::sweep(file, store, options, std::cout, std::cerr);
-  return bellhop::check(file, std::cout, std::cerr);
+  return bellhop::check(file, at_broker, std::cout, std::cerr);
 }

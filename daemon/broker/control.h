@@ -3,8 +3,9 @@
 // afterwards. Sessions do not wait for it.
 //
 //     connect ─► log in ─► declare one after the other ─► done
-//        ▲          │            ├─ refused (406 ...): logged, not tried again, the next one
-//        └─ pause ◄─┴────────────┴─ connection lost: what is left again
+//        ▲          │            ├─ there with other arguments (406): one warning, used as it is, the next
+//        one │          │            ├─ refused (403 ...): logged, not tried again, the next one └─ pause
+//        ◄─┴────────────┴─ connection lost: what is left again
 #pragma once
 
 #include <condition_variable>
@@ -19,10 +20,9 @@
 #include "daemon/broker/declarations.h"
 #include "proto/result.h"
 
-struct amqp_connection_state_t_;  // rabbitmq-c's
-
 namespace bellhop {
 
+class ControlConnection;
 class TlsContext;
 
 class Control {
@@ -44,7 +44,7 @@ class Control {
  private:
   void run(std::vector<Declaration> left);
   Result<void> try_url(const config::BrokerUrl& url, std::vector<Declaration>& left);
-  Result<void> declare_all(amqp_connection_state_t_* connection, const config::BrokerUrl& url,
+  Result<void> declare_all(ControlConnection& connection, const config::BrokerUrl& url,
                            std::vector<Declaration>& left);
   bool lend_to_stop(int fd);
   bool pause(uint32_t ms);

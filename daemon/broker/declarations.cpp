@@ -9,13 +9,13 @@ constexpr const char* dead_letters = "acemq.dlx";
 constexpr const char* retries = "acemq.retry";
 
 Declaration exchange(const std::string& name) {
-  return {Declaration::Kind::exchange, name, "", "", {}};
+  return {Declaration::Kind::exchange, name, "", ""};
 }
 Declaration queue(const std::string& name) {
-  return {Declaration::Kind::queue, name, "", "", {}};
+  return {Declaration::Kind::queue, name, "", ""};
 }
 Declaration binding(const std::string& name, const std::string& exchange, const std::string& key) {
-  return {Declaration::Kind::binding, name, exchange, key, {}};
+  return {Declaration::Kind::binding, name, exchange, key};
 }
 
 }  // namespace
@@ -32,6 +32,13 @@ std::string Declaration::text() const {
   return name;
 }
 
+const ArgumentValue* Declaration::argument(const std::string& key) const {
+  for (const auto& [name, value] : arguments) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
 std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
   std::vector<Declaration> all{exchange(pipeline.name), exchange(dead_letters), exchange(retries)};
   for (const std::string& step : pipeline.steps) {
@@ -42,9 +49,11 @@ std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
     all.push_back(queue(parked));
     all.push_back(binding(parked, dead_letters, parked));
     all.push_back(queue(source));
-    all.back().arguments = {{"x-queue-type", "quorum"},
-                            {"x-dead-letter-exchange", dead_letters},
-                            {"x-dead-letter-routing-key", dead}};
+    all.back().arguments = {{"x-queue-type", "quorum"}};
+    if (pipeline.dead_letter) {
+      all.back().arguments.emplace_back("x-dead-letter-exchange", dead_letters);
+      all.back().arguments.emplace_back("x-dead-letter-routing-key", dead);
+    }
     all.push_back(binding(source, retries, source));
     all.push_back(binding(source, pipeline.name, step));
   }

@@ -2,28 +2,38 @@
 // control.h sends them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "config/config.h"
 
 namespace bellhop {
 
+// The AMQP types that the arguments of queues and exchanges have in practice.
+using ArgumentValue = std::variant<std::string, int32_t, int64_t, bool>;
+
 struct Declaration {
   enum class Kind { exchange, queue, binding };
   Kind kind;
-  std::string name;      // the exchange (durable, direct) or queue (durable); for a binding the queue
+  std::string name;      // the exchange or queue; for a binding the queue
   std::string exchange;  // of a binding
   std::string key;       // of a binding
-  std::vector<std::pair<std::string, std::string>> arguments;  // of a queue; all are strings
+  std::vector<std::pair<std::string, ArgumentValue>> arguments = {};
+  // bellhop declares nothing that differs in these; what others have declared may (inequivalence.h).
+  std::string type = "direct";  // of an exchange
+  bool durable = true, auto_delete = false, internal = false;
 
-  std::string text() const;  // for logs: `queue fulfilment.validate`
+  std::string text() const;                                     // for logs: `queue fulfilment.validate`
+  const ArgumentValue* argument(const std::string& key) const;  // null when there is none
   bool operator==(const Declaration&) const = default;
 };
 
 // proto/README.md, "Pipeline": exchange P; for each step s the quorum queue P.s bound with key s, its
-// P.s.dlq and P.s.parked, and the exchanges acemq.dlx and acemq.retry that tie them together. What depends on
+// P.s.dlq and P.s.parked, and the exchanges acemq.dlx and acemq.retry that tie them together. With
+// `dead_letter: false` the queue P.s has no x-dead-letter arguments; all else is the same. What depends on
 // another one comes after it.
 std::vector<Declaration> declarations_of(const config::Pipeline& pipeline);
 

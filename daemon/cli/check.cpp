@@ -7,6 +7,8 @@
 #include "config/problems.h"
 #include "config/retention_warnings.h"
 #include "config/units.h"
+#include "daemon/cli/check_broker.h"
+#include "daemon/cli/report.h"
 
 namespace bellhop {
 
@@ -39,22 +41,6 @@ std::string quoted_list(const std::vector<std::string>& items) {
 std::string show_exchange(const std::string& exchange) {
   return exchange.empty() ? "the default exchange" : "exchange " + quoted(exchange);
 }
-
-// A section's name stands in front of its first line, the others are indented to it.
-class Report {
- public:
-  explicit Report(std::ostream& out) : out_(out) {}
-  void section(const std::string& name) { name_ = name; }
-  void line(const std::string& text) {
-    constexpr size_t indent = 14;
-    out_ << name_ << std::string(indent > name_.size() ? indent - name_.size() : 1, ' ') << text << '\n';
-    name_.clear();
-  }
-
- private:
-  std::ostream& out_;
-  std::string name_;
-};
 
 std::string show_ids(const std::vector<uint32_t>& ids) {
   return joined(ids, ", ", [](uint32_t id) { return std::to_string(id); });
@@ -235,9 +221,10 @@ void print_routes(const config::Config& config, Report& report) {
 // Declaring is bellhop's own business with the broker, so it needs credentials of its own.
 const char* describe_declare(const config::Pipeline& pipeline, const config::Broker& broker) {
   if (!pipeline.declare) return "; not declared";
-  return broker.has_credentials() || broker.has_certificate_login()
-             ? "; declared at the broker"
-             : "; not declared, because the file has no credentials for the broker";
+  if (!broker.has_credentials() && !broker.has_certificate_login())
+    return "; not declared, because the file has no credentials for the broker";
+  return pipeline.dead_letter ? "; declared at the broker"
+                              : "; declared at the broker, its queues without dead-letter arguments";
 }
 
 void print_slips(const config::Config& config, Report& report) {
@@ -282,7 +269,7 @@ const char* show_level(config::LogLevel level) {
 
 }  // namespace
 
-int check(const std::string& file, std::ostream& out, std::ostream& err) {
+int check(const std::string& file, bool at_broker, std::ostream& out, std::ostream& err) {
   const config::Loaded loaded = config::load_file(file);
   if (!loaded.errors.empty()) {
     for (const std::string& error : loaded.errors) err << error << '\n';
@@ -312,7 +299,9 @@ int check(const std::string& file, std::ostream& out, std::ostream& err) {
     report.section("warnings");
     for (const std::string& warning : warnings) report.line(warning);
   }
-  return 0;
+  if (!at_broker) return 0;
+  report.section("at broker");
+  return check_broker(config, report) ? 0 : 1;
 }
 
 }  // namespace bellhop

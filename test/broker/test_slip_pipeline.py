@@ -82,16 +82,6 @@ def test_a_broker_that_comes_later_gets_the_declarations_then(rabbit, bellhop, b
         broker.channel().call("queue.declare", queue=f"{pipeline}.dispatch", passive=True)
 
 
-def test_a_queue_that_is_there_with_other_properties_is_logged_and_left(bellhop, broker, pipeline):
-    channel = broker.channel()
-    channel.call("queue.declare", queue=f"{pipeline}.reserve", durable=True)
-    daemon = bellhop(config(pipeline))
-    daemon.wait_log(rf'declaration refused item="queue {pipeline}.reserve".* reason="406 PRECONDITION_FAILED - inequivalent arg')
-    daemon.wait_log(r"pipelines declared .*items=23 refused=1")
-    channel.publish(pipeline, "reserve", b"bound all the same")
-    assert channel.get_wait(f"{pipeline}.reserve").body == b"bound all the same"
-
-
 # --- end to end
 
 class Worker(threading.Thread):

@@ -105,6 +105,7 @@ TEST_CASE("the sample beside the loader is good and has every key", "[config]") 
   REQUIRE(config.pipelines.size() == 1);
   CHECK(config.pipelines[0].steps == std::vector<std::string>{"validate", "reserve", "dispatch"});
   CHECK(config.pipelines[0].declare);
+  CHECK(config.pipelines[0].dead_letter);
 
   REQUIRE(config.routes.size() == 3);
   const Route& orders = config.routes[0];

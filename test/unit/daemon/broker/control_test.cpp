@@ -49,10 +49,19 @@ TEST_CASE("a pipeline's declarations are those of the manual", "[control]") {
                       "binding of queue orders.ship to exchange orders with key ship",
                   });
   REQUIRE(all[3].arguments.empty());
-  REQUIRE(all[7].arguments ==
-          std::vector<std::pair<std::string, std::string>>{{"x-queue-type", "quorum"},
-                                                           {"x-dead-letter-exchange", "acemq.dlx"},
-                                                           {"x-dead-letter-routing-key", "orders.ship.dlq"}});
+  REQUIRE(all[7].arguments == std::vector<std::pair<std::string, ArgumentValue>>{
+                                  {"x-queue-type", "quorum"},
+                                  {"x-dead-letter-exchange", "acemq.dlx"},
+                                  {"x-dead-letter-routing-key", "orders.ship.dlq"}});
+}
+
+TEST_CASE("without dead-lettering a step's queue is a quorum queue and no more", "[control]") {
+  std::vector<Declaration> with = declarations_of(config::Pipeline{"orders", {"ship"}, true});
+  const std::vector<Declaration> without = declarations_of(config::Pipeline{"orders", {"ship"}, true, false});
+  REQUIRE(without[7].arguments ==
+          std::vector<std::pair<std::string, ArgumentValue>>{{"x-queue-type", "quorum"}});
+  with[7].arguments = without[7].arguments;
+  REQUIRE(with == without);
 }
 
 TEST_CASE("pipelines share their exchanges, and only those that ask are declared", "[control]") {

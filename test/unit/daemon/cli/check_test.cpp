@@ -25,7 +25,7 @@ Checked checked(const std::string& yaml) {
   close(fd);
   std::ostringstream out, err;
   Checked result;
-  result.code = check(name, out, err);
+  result.code = check(name, false, out, err);
   std::remove(name);
   result.out = out.str();
   result.err = err.str();
@@ -174,7 +174,7 @@ TEST_CASE("check prints every error and nothing else", "[cli]") {
 
 TEST_CASE("check of a file that is not there", "[cli]") {
   std::ostringstream out, err;
-  CHECK(check("/nowhere/x.yaml", out, err) == 2);
+  CHECK(check("/nowhere/x.yaml", false, out, err) == 2);
   CHECK(err.str() ==
         "/nowhere/x.yaml:1:1: file: cannot be read: No such file or directory, allowed: a readable YAML "
         "file\n");

@@ -1,0 +1,64 @@
+// bellhop's own connection to a broker, through rabbitmq-c, for a thread that may wait: connected, logged in
+// with the configuration's credentials, and one channel that declares. One owner, one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "config/config.h"
+#include "daemon/broker/declarations.h"
+#include "proto/result.h"
+
+struct amqp_connection_state_t_;  // rabbitmq-c's
+
+namespace bellhop {
+
+class TlsBridge;
+class TlsContext;
+
+class ControlConnection {
+ public:
+  struct Answer {
+    enum class Kind { done, refused, lost };
+    Kind kind = Kind::done;
+    uint16_t code =
+        0;  // what the broker closed the channel (refused) or the connection (lost) with; 0: neither
+    std::string text;  // why not, for a person. After a refusal a new channel is open
+  };
+
+  // Connects to one URL. `tls` as in connect_blocking; so is `wake_fd`, and -1 means that nothing wakes it.
+  static Result<std::unique_ptr<ControlConnection>> open(const config::Broker& broker,
+                                                         const config::BrokerUrl& url, const TlsContext* tls,
+                                                         int wake_fd);
+  ~ControlConnection();
+  ControlConnection(const ControlConnection&) = delete;
+  ControlConnection& operator=(const ControlConnection&) = delete;
+
+  // The descriptor that blocking calls wait on: another thread may shut it down to end them.
+  int fd() const { return fd_; }
+  // Before anything below. An error when the configuration has no credentials for this URL, too.
+  Result<void> log_in();
+  const std::string& vhost() const { return vhost_; }
+
+  // Declares or binds.
+  Answer declare(const Declaration& item);
+  // Whether an exchange or a queue is there, whatever its properties: refused with 404 when not.
+  Answer look_for(const Declaration& item);
+  // Says goodbye.
+  void close();
+
+ private:
+  ControlConnection(const config::Broker& broker, const config::BrokerUrl& url);
+  Answer send(const Declaration& item, bool passive);
+  Result<void> open_channel();
+
+  const config::Broker& broker_;
+  const config::BrokerUrl& url_;
+  const std::string vhost_;
+  std::unique_ptr<TlsBridge> bridge_;  // outlives the connection
+  amqp_connection_state_t_* connection_ = nullptr;
+  int fd_ = -1;  // the connection's
+};
+
+}  // namespace bellhop
