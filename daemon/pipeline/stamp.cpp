@@ -42,6 +42,20 @@ bool has_field(Bytes fields, std::string_view name) {
   return false;
 }
 
+// What a message is sent without rather than not at all goes first: the message id that bellhop fills in, the
+// claim's headers (a reader needs only the body), the delivery mode. False: the rest does not fit either.
+bool put_header_that_fits(Buffer& out, uint16_t channel, const proto::ContentHeader& header,
+                          proto::HeaderEdits& edits, size_t claim_headers_bytes, size_t frame_bytes_max) {
+  const auto fits = [&] { return proto::put_content_header(out, channel, header, edits, frame_bytes_max); };
+  if (fits()) return true;
+  edits.message_id = {};
+  if (fits()) return true;
+  edits.append = edits.append.subspan(claim_headers_bytes);
+  if (fits()) return true;
+  edits.delivery_mode.reset();
+  return fits();
+}
+
 int64_t epoch_ms() {
   using namespace std::chrono;
   return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
@@ -121,6 +135,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   }
   fields_.clear();
   if (input.claim != nullptr) put_claim_headers(fields_, *input.claim, header.has(proto::headers));
+  const size_t claim_headers_bytes = fields_.size();
   if (plan.pipeline != nullptr || plan.itinerary) {
     if (facts.has_slip) {
       auto stop = current_stop(table, plan.pipeline, routing_);
@@ -185,12 +200,14 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   sent.routing_key = stamped.routing_key;
   proto::put_publish(out, channel, sent);
   stamped.header_at = out.size() + proto::frame_head_bytes;
-  if (!proto::put_content_header(out, channel, header, edits, frame_bytes_max)) {
+  if (!put_header_that_fits(out, channel, header, edits, claim_headers_bytes, frame_bytes_max)) {
     out.resize(before);
     stamped.refused_code = 311;
     stamped.refused_text = "the content header does not fit frame_max (" + std::to_string(frame_bytes_max) +
-                           " bytes) once bellhop's own headers are added, or its headers table is malformed";
+                           " bytes) once what the route adds is in it, or its headers table is malformed";
+    return stamped;
   }
+  if (!header.has(proto::message_id)) stamped.message_id = edits.message_id;
   return stamped;
 }
 

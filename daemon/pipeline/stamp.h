@@ -48,7 +48,9 @@ class Stamper {
  public:
   Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids);
   // Appends both frames to `out`, or says that the client's own serve, or refuses (406 an unreadable slip or
-  // one that leads nowhere, 311 a header that no longer fits frame_bytes_max).
+  // one that leads nowhere, 311 a header that does not fit frame_bytes_max with what the route adds: its
+  // slip, headers and envelope). A filled-in message id, the claim's headers and a filled-in delivery mode
+  // are left out, in this order, when they do not fit.
   Stamped write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max);
 
  private:

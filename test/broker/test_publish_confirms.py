@@ -97,14 +97,17 @@ def test_without_confirms_a_failed_store_closes_the_channel_with_541(bellhop, br
     assert direct.get_wait(queue).body == b"again"
 
 
+FULL = SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5  # a header `x` with so many bytes makes a frame that is full to the last byte
+TAGGED = {"routes": [{"name": "tagged", "headers": {"x-tenant": "acme"}}]}  # what the route adds does not fit into such a frame
+
+
 @pytest.mark.parametrize("size", [10, 70 * KIB])
 def test_a_header_that_no_longer_fits_is_nacked_alone(bellhop, broker, name, size):
     queue = name()
     direct = declare(broker, queue)
-    daemon = bellhop()
+    daemon = bellhop(TAGGED)
     up = publisher(daemon, frame_max=SMALLEST_FRAME_MAX)
-    fits = {"x": "y" * (SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5)}   # exactly a full frame: nothing can be added
-    up.channel.publish("", queue, pattern(size), headers=fits)
+    up.channel.publish("", queue, pattern(size), headers={"x": "y" * FULL})
     up.channel.publish("", queue, b"next")
     assert up.channel.confirms(2) == {1: "nack", 2: "ack"}
     assert direct.get_wait(queue).body == b"next"
@@ -115,23 +118,54 @@ def test_a_header_that_no_longer_fits_is_nacked_alone(bellhop, broker, name, siz
 def test_without_confirms_a_header_that_no_longer_fits_closes_the_channel_with_311(bellhop, broker, name, size):
     queue = name()
     direct = declare(broker, queue)
-    daemon = bellhop()
+    daemon = bellhop(TAGGED)
     up = publisher(daemon, confirm=False, frame_max=SMALLEST_FRAME_MAX)
-    up.channel.publish("", queue, pattern(size), headers={"x": "y" * (SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5)})
+    up.channel.publish("", queue, pattern(size), headers={"x": "y" * FULL})
     up.channel.expect_close(311)
     up.client.channel(1).publish("", queue, b"next")
     assert direct.get_wait(queue).body == b"next"
     wait_until(lambda: daemon.objects() == [], what="the refused publish's object removed")
 
 
-def test_a_header_that_exactly_fits_passes_when_nothing_is_added(bellhop, broker, name):
+@pytest.mark.parametrize("config", [{}, {"stamp": {"message_id": "keep", "delivery_mode": "keep"}}], ids=["nothing fits", "nothing is added"])
+@pytest.mark.parametrize("size", [0, 10, 70 * KIB])
+def test_a_full_header_passes_without_what_bellhop_would_add(bellhop, broker, name, size, config):
     queue = name()
     direct = declare(broker, queue)
-    up = publisher(bellhop({"stamp": {"message_id": "keep", "delivery_mode": "keep"}}), frame_max=SMALLEST_FRAME_MAX)
-    table = encode_table({"x": "y" * (SMALLEST_FRAME_MAX - 8 - 14 - 4 - 2 - 5)})
-    up.channel.publish("", queue, b"x", headers=table)
+    daemon = bellhop(config)
+    up = publisher(daemon, frame_max=SMALLEST_FRAME_MAX)
+    table = encode_table({"x": "y" * FULL})
+    up.channel.publish("", queue, pattern(size), headers=table)
     up.channel.expect("basic.ack")
-    assert direct.get_wait(queue).headers_raw == table
+    got = direct.get_wait(queue)
+    assert got.headers_raw == table and "message_id" not in got.properties and "delivery_mode" not in got.properties
+    assert key_of(got) in daemon.objects() if size > 1000 else got.body == pattern(size)
+
+
+@pytest.mark.parametrize("size", [10, 70 * KIB])
+def test_a_full_header_comes_back_as_it_was_published(bellhop, broker, name, size):
+    """From a queue through bellhop, and as a return."""
+    queue = name()
+    declare(broker, queue)
+    up = publisher(bellhop(), frame_max=SMALLEST_FRAME_MAX)
+    table = encode_table({"x": "y" * FULL})
+    up.channel.publish("", queue, pattern(size), headers=table)
+    up.channel.publish("", queue + ".none", pattern(size), headers=table, mandatory=True)
+    returned = up.channel.wait_for("basic.return")
+    assert (returned.body, returned.headers_raw) == (pattern(size), table)
+    up.channel.confirms(2)
+    got = up.channel.get_wait(queue)
+    assert (got.body, got.headers_raw) == (pattern(size), table)
+
+
+@pytest.mark.parametrize("room, kept", [(1, {"delivery_mode"}), (39, {"delivery_mode", "message_id"})])
+def test_what_fits_is_added_the_delivery_mode_first(bellhop, broker, name, room, kept):
+    queue = name()
+    direct = declare(broker, queue)
+    up = publisher(bellhop(), frame_max=SMALLEST_FRAME_MAX)
+    up.channel.publish("", queue, b"x", headers={"x": "y" * (FULL - room)})
+    up.channel.expect("basic.ack")
+    assert direct.get_wait(queue).properties.keys() & {"delivery_mode", "message_id"} == kept
 
 
 @pytest.mark.parametrize("confirm", [True, False])
@@ -154,9 +188,10 @@ def test_a_body_above_message_bytes_closes_the_channel_with_406_before_it_has_co
 
 @pytest.mark.parametrize("size", [10, 70 * KIB])
 def test_a_foreign_user_id_closes_the_channel_with_406_naming_both_after_what_was_sent_before(bellhop, broker, name, size):
+    """bellhop is the broker's user here: the broker would not know who set it. Else the broker decides (test_same_logins)."""
     queue = name()
     direct = declare(broker, queue)
-    up = publisher(bellhop(), confirm=False)
+    up = publisher(bellhop({"broker": {"username": "guest", "password": "guest"}}), confirm=False)
     up.channel.publish("", queue, pattern(100 * KIB))
     up.channel.publish("", queue, pattern(size), user_id="somebody")
     closed = up.channel.expect_close(406)

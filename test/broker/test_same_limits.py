@@ -23,12 +23,28 @@ def test_a_client_with_small_frames(same, frame_max, size):
         assert not got.body_frames or max(got.body_frames) <= frame_max - 8
 
 
+@pytest.mark.parametrize("properties", [{}, {"delivery_mode": 2}, {"message_id": "m"}], ids=str)
+@pytest.mark.parametrize("size", [0, 10, 200_000])
+@pytest.mark.parametrize("short", [0, 1, 2, 36, 37, 38, 39, 200])
+def test_a_header_frame_of_up_to_frame_max_is_taken(same, properties, size, short):
+    @same
+    def program(run):
+        ch = run.channel(frame_max=SMALLEST_FRAME_MAX)
+        ch.call("confirm.select")
+        queue = ch.declare(run.name("q"), exclusive=True)
+        room = SMALLEST_FRAME_MAX - 8 - len(amqp.encode_header(size, {"headers": {"h": ""}, **properties})) - short
+        ch.publish("", queue, pattern(size), headers={"h": "x" * room}, **properties)
+        ch.confirms(1)
+        ch.get_wait(queue)
+
+
 @pytest.mark.parametrize("confirm", [True, False])
 @pytest.mark.parametrize("size", [10, 200_000])
-def test_a_header_that_fits_only_without_what_bellhop_adds_is_refused_alone(bellhop, broker, name, confirm, size):
+def test_a_header_that_fits_only_without_what_a_route_adds_is_refused_alone(bellhop, broker, name, confirm, size):
     """The frame is full to the last byte: the broker would take it as it is. The connection and its other channels go on, and with confirms
     the channel, too."""
-    client = amqp.connect(bellhop().socket, frame_max=SMALLEST_FRAME_MAX)
+    daemon = bellhop({"routes": [{"name": "tagged", "headers": {"x-tenant": "acme"}}]})
+    client = amqp.connect(daemon.socket, frame_max=SMALLEST_FRAME_MAX)
     ch, other = client.channel(), client.channel()
     queue = ch.declare(name(), exclusive=True)
     properties = {"headers": {"h": ""}, "delivery_mode": 2}

@@ -108,6 +108,25 @@ def test_two_users_of_different_rights_on_one_bellhop(same):
         elsewhere.expect_close(404)
 
 
+@pytest.mark.parametrize("size", [3, 200_000])
+def test_an_impersonator_may_set_any_user_id(same, node, size):
+    """With the client's login passed on it is the broker that knows who may."""
+    node.ctl("add_user", "actor", "actor")
+    node.ctl("set_permissions", "actor", ".*", ".*", ".*")
+    node.ctl("set_user_tags", "actor", "impersonator")
+    try:
+        @same
+        def program(run):
+            actor = run.channel(username="actor", password="actor")
+            queue = actor.declare("", exclusive=True)
+            actor.call("confirm.select")
+            actor.publish("", queue, b"x" * size, user_id="somebody else")
+            actor.confirms(1)
+            assert actor.get_wait(queue).properties["user_id"] == "somebody else"
+    finally:
+        node.ctl("delete_user", "actor")
+
+
 @pytest.mark.parametrize("secret", [b"guest", b"wrong", b""])
 def test_a_new_secret_for_a_connection(same, secret):
     """With its login passed on, it is the client's and the broker's affair."""

@@ -109,6 +109,7 @@ void Handshake::on_start_ok(const Frame& frame) {
     const std::string& user = broker.username_for(url_);
     const std::string& password = broker.password_for(url_);
     core_.broker_user = user;
+    core_.has_own_login = true;
     log_in(start_ok, "PLAIN", std::string(1, '\0') + user + std::string(1, '\0') + password);
   } else if (broker.has_certificate_login(url_) && offers("EXTERNAL")) {
     // Who that is, the broker takes from the certificate in a way of its own: broker_user stays unknown.

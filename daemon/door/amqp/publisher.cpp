@@ -120,7 +120,7 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
            "NOT_FOUND - no route '" + std::string(in.publish.routing_key) +
                "' with a target of its own in bellhop's configuration",
            true);
-  } else if (!in.hop && in.content.has(proto::user_id) && !core_.broker_user.empty() &&
+  } else if (!in.hop && in.content.has(proto::user_id) && core_.has_own_login &&
              in.content.text(proto::user_id) != core_.broker_user) {
     refuse(channel, 406,
            "PRECONDITION_FAILED - user_id property set to '" + std::string(in.content.text(proto::user_id)) +

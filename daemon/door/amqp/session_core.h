@@ -69,7 +69,8 @@ class SessionCore {
   uint32_t frame_bytes_max = proto::frame_min_bytes;
   uint16_t client_channel_max = 0;
   uint16_t private_channel_id = 0;  // 0: there is none
-  std::string broker_user;  // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
+  std::string broker_user;     // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
+  bool has_own_login = false;  // bellhop is that user; else the client is, and the broker decides what it may
 
   std::set<std::string> exclusive_queues;  // that this connection declared, under names of the client's
   // A queue that the broker named is parked like an exclusive one by its name: a client may make any number

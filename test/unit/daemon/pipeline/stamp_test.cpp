@@ -201,8 +201,50 @@ TEST_CASE("an envelope is added where the client has none", "[stamp]") {
         "x-acemq-origin=shop@host ");
 }
 
-TEST_CASE("a header that no longer fits frame_max is refused and nothing is written", "[stamp]") {
+TEST_CASE("what a route adds is refused when it does not fit, and nothing is written", "[stamp]") {
+  const size_t bare_bytes = 8 + from_hex(bare).size();
+  for (const char* yaml :
+       {"routes: [{ name: r, headers: { x-tenant: acme } }]", "stamp: { envelope: acemq }",
+        "pipelines: { p: { steps: [s] } }\nroutes: [{ name: r, slip: { pipeline: p } }]"}) {
+    Rig rig(yaml);
+    CHECK(rig.write(bare, nullptr, 0, bare_bytes).empty());
+    CHECK(rig.stamped.refused_code == 311);
+  }
+}
+
+TEST_CASE("what is filled in is left out when it does not fit: first the id, then the delivery mode",
+          "[stamp]") {
+  const size_t bare_bytes = 8 + from_hex(bare).size();
+  const std::string only_mode = frames("orders", "order.new", from_hex("003C 0000 0000000000000005 1000 02"));
+  for (size_t room = 0; room < 38; ++room) {
+    Rig rig("");
+    CHECK(rig.write(bare, nullptr, 0, bare_bytes + room) ==
+          (room == 0 ? frames("orders", "order.new", from_hex(bare)) : only_mode));
+    CHECK(rig.stamped.refused_code == 0);
+    CHECK(rig.stamped.message_id.empty());
+  }
   Rig rig("");
-  CHECK(rig.write(bare, nullptr, 0, 40).empty());
-  CHECK(rig.stamped.refused_code == 311);
+  CHECK(rig.write(bare, nullptr, 0, bare_bytes + 38).find(to_hex(from_hex("1080 02 24"))) !=
+        std::string::npos);
+  CHECK(rig.stamped.message_id.size() == 36);
+}
+
+TEST_CASE("a claim goes without its headers when these do not fit", "[stamp]") {
+  Claim claim;
+  claim.store = "claims";
+  claim.key = "00000000-0000-4000-8000-000000000001";
+  claim.size_bytes = 5;
+  claim.xxh128 = std::string(32, 'a');
+  Rig rig("");
+  CHECK(rig.write(complete, &claim, 0, 8 + from_hex(complete).size()) ==
+        frames("orders", "order.new", from_hex("003C 0000 0000000000000027 1080 01 01'm'")));
+  CHECK(rig.stamped.message_id == "m");
+  // Old ones go all the same.
+  Buffer old;
+  proto::put_field(old, "bellhop-claim-key", "old");
+  const Buffer with_old = header_of(5, old, 1, "m");
+  rig.write(to_hex(with_old), &claim, 0, 8 + with_old.size());
+  CHECK(rig.stamped.refused_code == 0);
+  CHECK(to_hex(rig.out).find(to_hex(Bytes(reinterpret_cast<const uint8_t*>("bellhop-claim"), 13))) ==
+        std::string::npos);
 }
