@@ -223,15 +223,15 @@ const char* describe_declare(const config::Pipeline& pipeline, const config::Bro
   if (!pipeline.declare) return "; not declared";
   if (!broker.has_credentials() && !broker.has_certificate_login())
     return "; not declared, because the file has no credentials for the broker";
-  return pipeline.dead_letter ? "; declared at the broker"
-                              : "; declared at the broker, its queues without dead-letter arguments";
+  return "; declared at the broker";
 }
 
 void print_slips(const config::Config& config, Report& report) {
   for (const config::Pipeline& pipeline : config.pipelines) {
     report.section("pipeline");
     report.line(quoted(pipeline.name) + ": " + config::listed(pipeline.steps) +
-                describe_declare(pipeline, config.broker));
+                describe_declare(pipeline, config.broker) +
+                (pipeline.dead_letter ? "" : "; its queues have no dead-letter arguments"));
   }
   report.section("slip");
   report.line(config.slip_allowed_exchanges.empty()
