@@ -75,12 +75,12 @@ void Spill::consider(const std::shared_ptr<Delivery>& delivery) {
         auto outcome = file->write(at, frames);
         if (outcome) frames = {};
         mailbox->post([this, weak = std::move(weak), outcome, frames = std::move(frames)]() mutable {
-          if (auto alive = weak.lock()) written(alive, std::move(outcome), std::move(frames));
+          if (auto alive = weak.lock()) written(alive, outcome, std::move(frames));
         });
       });
 }
 
-void Spill::written(const std::shared_ptr<Delivery>& delivery, Result<void> outcome, Buffer frames) {
+void Spill::written(const std::shared_ptr<Delivery>& delivery, const Result<void>& outcome, Buffer frames) {
   Channel* channel = core_.channel_of(*delivery);
   if (channel == nullptr) return;
   const size_t bytes = std::exchange(delivery->spilling_bytes, 0);

@@ -62,7 +62,7 @@ class Spill {
   void bring_back(const Lane& lane);
 
  private:
-  void written(const std::shared_ptr<Delivery>& delivery, Result<void> outcome, Buffer frames);
+  void written(const std::shared_ptr<Delivery>& delivery, const Result<void>& outcome, Buffer frames);
   void read(const std::shared_ptr<Delivery>& delivery);
   void returned(const std::shared_ptr<Delivery>& delivery, Result<Buffer> frames);
 
