@@ -29,7 +29,7 @@ std::vector<std::string> read_steps(const std::string& pipeline, const Value& va
     const auto name = item.text();
     bool step_good = name.has_value();
     if (name && !proto::is_step_name(*name)) {
-      item.error_with_value("is no step's name, allowed: letters, digits, '.', '-', a letter or digit first");
+      item.error_with_value("is no step's name, allowed: " + std::string(proto::step_name_rule));
       step_good = false;
     } else if (name && !seen.insert(*name).second) {
       item.error_with_value("is there twice, allowed: once in a pipeline");

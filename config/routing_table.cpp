@@ -121,6 +121,21 @@ const Pipeline* RoutingTable::only_pipeline_with(std::string_view step) const {
   return only;
 }
 
+PipelineStep RoutingTable::step_of_queue(std::string_view queue) const {
+  // A pipeline's name may begin with another's: a step that is configured decides, else the longest name.
+  PipelineStep found;
+  for (const Pipeline& pipeline : config_->pipelines) {
+    const size_t name_bytes = pipeline.name.size();
+    if (queue.size() <= name_bytes + 1 || !queue.starts_with(pipeline.name) || queue[name_bytes] != '.')
+      continue;
+    for (const std::string& step : pipeline.steps) {
+      if (queue.substr(name_bytes + 1) == step) return {&pipeline, &step};
+    }
+    if (found.pipeline == nullptr || found.pipeline->name.size() < name_bytes) found.pipeline = &pipeline;
+  }
+  return found;
+}
+
 bool RoutingTable::may_send_to(std::string_view exchange) const {
   for (const std::string& allowed : config_->slip_allowed_exchanges) {
     if (allowed == exchange) return true;

@@ -34,6 +34,12 @@ struct Plan {
   bool matches_on_headers = false;
 };
 
+// Where a queue stands in the pipelines.
+struct PipelineStep {
+  const Pipeline* pipeline = nullptr;
+  const std::string* step = nullptr;  // null: no step of it that is configured
+};
+
 class RoutingTable {
  public:
   // Keeps the shared Config alive: plans point into it.
@@ -50,6 +56,9 @@ class RoutingTable {
   const Pipeline* pipeline(std::string_view name) const;  // null when there is none
   // The only pipeline with that step; null when there is none or more than one.
   const Pipeline* only_pipeline_with(std::string_view step) const;
+  // Of queue P.s: pipeline P and its step s, without the step when P has none of that name. Nothing for any
+  // other queue.
+  PipelineStep step_of_queue(std::string_view queue) const;
   bool may_send_to(std::string_view exchange) const;  // slip.allowed_exchanges
 
  private:

@@ -37,7 +37,6 @@ SplitResult split_frame(Bytes in, size_t frame_bytes_max) {
   if (payload_bytes + frame_overhead_bytes > frame_bytes_max + frame_grace_bytes) {
     return problem("the frame is larger than the negotiated frame_max");
   }
-  if (type == frame_heartbeat && channel != 0) return problem("a heartbeat on another channel than 0");
   if (type == frame_heartbeat && payload_bytes != 0) return problem("a heartbeat with a payload");
 
   const size_t whole_bytes = payload_bytes + frame_overhead_bytes;

@@ -118,9 +118,11 @@ Result<Itinerary> Itinerary::parse(std::string_view json) {
       add_unknown(itinerary.unknown_, member);
     }
   }
-  auto ahead = read_stops(steps, "steps");
-  if (!ahead) return itinerary_error(ahead.error());
-  itinerary.steps_ = std::move(ahead.value());
+  if (steps != "null") {
+    auto ahead = read_stops(steps, "steps");
+    if (!ahead) return itinerary_error(ahead.error());
+    itinerary.steps_ = std::move(ahead.value());
+  }
   if (!done.empty() && done != "null") {
     auto behind = read_stops(done, "done");
     if (!behind) return itinerary_error(behind.error());

@@ -27,8 +27,8 @@ class Itinerary {
  public:
   // Errors: no stops, more than 64, JSON of more than 32 KiB with every stop done.
   static Result<Itinerary> start_of(std::vector<Stop> stops);
-  // Errors (permanent): not JSON, a root that is no object, `steps` that is no array, a stop that is no
-  // object, too long, too deep.
+  // Errors (permanent): not JSON, a root that is no object, `steps` that is neither an array nor null (which
+  // is finished), a stop that is no object, too long, too deep.
   static Result<Itinerary> parse(std::string_view json);
 
   const std::vector<Stop>& steps() const { return steps_; }

@@ -139,6 +139,9 @@ Result<Get> decode_get(Bytes payload);
 void put_get(Buffer& out, uint16_t channel, const Get& get);
 Result<QueueDeclare> decode_queue_declare(Bytes payload);
 void put_exchange_declare_passive(Buffer& out, uint16_t channel, std::string_view exchange);
+// exchange.declare of a durable direct exchange with an argument that the broker takes for none: an exchange
+// that is not there is not made, and of one that is there the refusal says what is different, its type first.
+void put_exchange_declare_as_direct(Buffer& out, uint16_t channel, std::string_view exchange);
 void put_queue_declare(Buffer& out, uint16_t channel, std::string_view queue, bool durable);
 Result<std::string> decode_queue_declare_ok(Bytes payload);  // the queue's name
 Result<std::string> decode_queue_delete(Bytes payload);      // the queue's name

@@ -239,6 +239,19 @@ void put_exchange_declare_passive(Buffer& out, uint16_t channel, std::string_vie
   put_method(out, method::exchange_declare, channel, to);
 }
 
+void put_exchange_declare_as_direct(Buffer& out, uint16_t channel, std::string_view exchange) {
+  amqp_table_entry_t not_a_name = {};
+  not_a_name.key = borrowed("alternate-exchange");
+  not_a_name.value.kind = AMQP_FIELD_KIND_I32;
+  not_a_name.value.value.i32 = 0;
+  amqp_exchange_declare_t to = {};
+  to.exchange = borrowed(exchange.substr(0, 255));
+  to.type = borrowed("direct");
+  to.durable = 1;
+  to.arguments = {1, &not_a_name};
+  put_method(out, method::exchange_declare, channel, to);
+}
+
 void put_queue_declare(Buffer& out, uint16_t channel, std::string_view queue, bool durable) {
   amqp_queue_declare_t to = {};
   to.queue = borrowed(queue.substr(0, 255));

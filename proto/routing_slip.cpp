@@ -1,9 +1,12 @@
 #include "proto/routing_slip.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "proto/table.h"
+#include "proto/utf8.h"
 
 namespace bellhop::proto {
 
@@ -28,10 +31,29 @@ std::vector<std::string> split_route(std::string_view route) {
   return steps;
 }
 
+// A float's whole part. What is no number at all is unreadable, so 0.
+uint64_t whole_part(double value) {
+  if (!(value >= 1) || std::isinf(value)) return 0;
+  // The comparison is exact: this limit is a power of two.
+  return value < 9223372036854775808.0 ? static_cast<uint64_t>(value) : position_max;
+}
+
+// Any integer width, a float, decimal digits in a string or a byte string.
 uint64_t position_of(const Field& field) {
-  // A width that no signed number holds is past every route's end, not unreadable.
-  if (field.type == 'L' && load_u64(field.value.data()) > position_max) return position_max;
-  const auto value = field_integer(field);
+  const uint8_t* at = field.value.data();
+  switch (field.type) {
+    case 'L':
+      // A width that no signed number holds is past every route's end, not unreadable.
+      return std::min(load_u64(at), position_max);
+    case 'f':
+      return whole_part(std::bit_cast<float>(load_u32(at)));
+    case 'd':
+      return whole_part(std::bit_cast<double>(load_u64(at)));
+    default:
+      break;
+  }
+  const auto text = field_string(field);
+  const auto value = text ? decimal_integer(*text) : field_integer(field);
   return value && *value > 0 ? static_cast<uint64_t>(*value) : 0;
 }
 
@@ -44,16 +66,26 @@ std::string joined(const std::vector<std::string>& steps) {
   return route;
 }
 
-bool is_alphanumeric(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+bool is_control(uint32_t point) {
+  return point < 0x20 || (point >= 0x7F && point < 0xA0);
+}
+
+// What the libraries' trims take off (those of Python and .NET all of Unicode's white space).
+bool is_blank(uint32_t point) {
+  return point == ' ' || point == 0xA0 || point == 0x1680 || (point >= 0x2000 && point <= 0x200A) ||
+         point == 0x2028 || point == 0x2029 || point == 0x202F || point == 0x205F || point == 0x3000;
 }
 
 }  // namespace
 
 bool is_step_name(std::string_view name) {
-  return !name.empty() && is_alphanumeric(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alphanumeric(c) || c == '.' || c == '-';
-  });
+  uint32_t last = ' ';
+  for (bool is_first = true; !name.empty(); is_first = false) {
+    const auto point = take_code_point(name);
+    if (!point || *point == ',' || is_control(*point) || (is_first && is_blank(*point))) return false;
+    last = *point;
+  }
+  return !is_blank(last);
 }
 
 Result<RoutingSlip> RoutingSlip::start_of(std::vector<std::string> steps, std::string run_id) {
@@ -64,7 +96,7 @@ Result<RoutingSlip> RoutingSlip::start_of(std::vector<std::string> steps, std::s
   }
   for (const auto& step : steps) {
     if (!is_step_name(step))
-      return Error{"a routing slip with a step that is not named [A-Za-z0-9][A-Za-z0-9.-]*"};
+      return Error{"a routing slip with a step whose name is not " + std::string(step_name_rule)};
   }
   if (const size_t bytes = joined(steps).size(); bytes > slip_route_bytes_max) {
     return Error{"a routing slip of " + std::to_string(bytes) + " bytes: at most " +

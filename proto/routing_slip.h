@@ -17,7 +17,10 @@ inline constexpr std::string_view slip_id_header = "x-acemq-route-id";
 inline constexpr size_t slip_route_bytes_max = 8192;
 inline constexpr size_t slip_steps_max = 64;
 
-bool is_step_name(std::string_view name);  // [A-Za-z0-9][A-Za-z0-9.-]*
+// UTF-8 without a comma, control characters or outer blanks, which a reader would take off; not empty.
+bool is_step_name(std::string_view name);
+inline constexpr std::string_view step_name_rule =
+    "UTF-8 without a comma, control characters or outer blanks";
 
 class RoutingSlip {
  public:

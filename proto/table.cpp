@@ -83,8 +83,9 @@ std::optional<int64_t> fitting(uint64_t value) {
   return static_cast<int64_t>(value);
 }
 
-// Decimal text, with a sign and blanks around it as the libraries' own parsers take it.
-std::optional<int64_t> decimal(std::string_view text) {
+}  // namespace
+
+std::optional<int64_t> decimal_integer(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return std::nullopt;
   text = text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
@@ -95,8 +96,6 @@ std::optional<int64_t> decimal(std::string_view text) {
   if (fault != std::errc{} || stop != end) return std::nullopt;
   return value;
 }
-
-}  // namespace
 
 std::optional<Field> TableCursor::next() {
   if (rest_.empty() || !ok_) return std::nullopt;
@@ -152,7 +151,7 @@ std::optional<int64_t> field_integer(const Field& field) {
     case 'T':
       return fitting(load_u64(at));
     case 'S':
-      return decimal(as_text(field.value.subspan(4)));
+      return decimal_integer(as_text(field.value.subspan(4)));
     default:
       return std::nullopt;
   }

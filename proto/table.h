@@ -37,6 +37,9 @@ std::optional<std::string_view> field_string(const Field& field);
 // Any integer width, signed or unsigned (t b B s u I i l L, T), or decimal text in an S; nothing otherwise or
 // when it does not fit.
 std::optional<int64_t> field_integer(const Field& field);
+// Decimal text, with a sign and blanks around it as the libraries' own parsers take it; nothing when it is
+// none or does not fit.
+std::optional<int64_t> decimal_integer(std::string_view text);
 // Text for a comparison with a configured value: strings as they are, integers in decimal, booleans
 // true/false; else nothing.
 std::optional<std::string> field_text(const Field& field);

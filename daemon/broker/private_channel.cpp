@@ -25,9 +25,12 @@ void PrivateChannel::pump() {
     return;
   }
   while (state_ == State::ready && !waiting_.empty() && !declaring_ && in_flight_.size() < in_flight_max) {
-    if (alone_ > 0 && !in_flight_.empty()) return;
+    const bool alone =
+        alone_ > 0 || waiting_.front().asks || (!in_flight_.empty() && in_flight_.front().item.asks);
+    if (alone && !in_flight_.empty()) return;
     Item item = std::move(waiting_.front());
     waiting_.pop_front();
+    if (item.prepare) item.prepare(item);
     if (!item.declare_queue.empty()) {
       declaring_ = true;
       proto::put_queue_declare(out_.tail(), id_, item.declare_queue, true);
@@ -38,7 +41,18 @@ void PrivateChannel::pump() {
 
 void PrivateChannel::send(Item item) {
   out_.append(item.frames);
-  in_flight_.push_back({std::move(item), next_tag_++, false, 0, {}});
+  const uint64_t tag = item.asks ? 0 : next_tag_++;
+  in_flight_.push_back({std::move(item), tag, false, 0, {}});
+}
+
+// The exchange.declare-ok to a question.
+void PrivateChannel::answered() {
+  if (in_flight_.empty() || !in_flight_.front().item.asks) return;
+  Item item = std::move(in_flight_.front().item);
+  in_flight_.pop_front();
+  if (alone_ > 0) alone_--;
+  item.done({});
+  pump();
 }
 
 bool PrivateChannel::on_frame(const proto::Frame& frame) {
@@ -68,6 +82,9 @@ bool PrivateChannel::on_frame(const proto::Frame& frame) {
     case method::queue_declare_ok:
       declaring_ = false;
       pump();
+      return true;
+    case method::exchange_declare_ok:
+      answered();
       return true;
     case method::basic_ack:
     case method::basic_nack: {

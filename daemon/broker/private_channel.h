@@ -35,6 +35,12 @@ class PrivateChannel {
   };
   struct Item {
     std::string exchange, routing_key, message_id;  // tell which item a return belongs to
+    // A question: `frames` is an exchange.declare, which the broker answers with its -ok (acked) or by
+    // closing the channel (refused). It is sent when nothing else of the channel is under way, and nothing is
+    // before its answer.
+    bool asks = false;
+    // Before it is sent, when set: what was posted earlier may have changed where it goes.
+    std::function<void(Item&)> prepare;
     std::string declare_queue;                 // not empty: declared first (classic, durable, no arguments)
     Buffer frames;                             // basic.publish (mandatory), header and body, on channel id()
     std::function<void(const Outcome&)> done;  // once, from on_frame; never when the session ends first
@@ -60,6 +66,7 @@ class PrivateChannel {
 
   void pump();
   void send(Item item);
+  void answered();
   void settle(uint64_t tag, bool multiple, bool nack);
   void on_return(const proto::Frame& frame);
   void on_close(const proto::Frame& frame);

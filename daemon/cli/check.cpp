@@ -6,6 +6,7 @@
 #include "config/load.h"
 #include "config/problems.h"
 #include "config/retention_warnings.h"
+#include "config/slip_warnings.h"
 #include "config/units.h"
 #include "daemon/cli/check_broker.h"
 #include "daemon/cli/report.h"
@@ -295,7 +296,9 @@ int check(const std::string& file, bool at_broker, std::ostream& out, std::ostre
   print_limits(config.limits, report);
   report.section("log");
   report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));
-  if (const auto warnings = config::retention_warnings(config); !warnings.empty()) {
+  std::vector<std::string> warnings = config::retention_warnings(config);
+  for (std::string& warning : config::slip_warnings(config)) warnings.push_back(std::move(warning));
+  if (!warnings.empty()) {
     report.section("warnings");
     for (const std::string& warning : warnings) report.line(warning);
   }

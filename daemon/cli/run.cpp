@@ -9,6 +9,7 @@
 
 #include "config/load.h"
 #include "config/retention_warnings.h"
+#include "config/slip_warnings.h"
 #include "daemon/broker/control.h"
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
@@ -96,6 +97,7 @@ class Daemon {
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
     for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
+    for (const std::string& warning : config::slip_warnings(config)) spdlog::warn("{}", warning);
     control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
     uv_run(&loop_, UV_RUN_DEFAULT);

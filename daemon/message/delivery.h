@@ -71,7 +71,7 @@ struct Delivery {
   bool holds_slot = false;
   std::shared_ptr<LocalObject> object;
 
-  Transaction transaction;  // a return: the publish whose object goes once the client has its body back
+  Transaction transaction;  // a return: the publish that came back
   uint64_t client_tag = 0;  // a return: the publish whose confirm waits for it; 0 for none
 };
 

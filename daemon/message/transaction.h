@@ -1,14 +1,26 @@
 // Transaction: what one publish or one hop makes true. The object in the store comes first, then the message
 // at the broker; until the message was sent the object can and must be removed again, afterwards only when it
 // is known that no queue can hold the message.
+//
+// A return is such knowledge only from an exchange that surely keeps nothing. Others may return a message and
+// deliver it later: by their type (x-delayed-message, x-recent-history), or through their alternate exchange.
+// An object that is kept in vain is an orphan for retention; one that is removed too early is a message lost.
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "daemon/claims/claim_store.h"
 
 namespace bellhop {
+
+// Whether the exchange is known by its name alone to keep nothing: the default exchange, and those that every
+// virtual host has, which nobody can declare otherwise.
+inline bool keeps_nothing(std::string_view exchange) {
+  return exchange.empty() || exchange == "amq.direct" || exchange == "amq.topic" ||
+         exchange == "amq.fanout" || exchange == "amq.headers" || exchange == "amq.match";
+}
 
 // One owner, one thread. Dropping a transaction whose message was never sent removes its object.
 class Transaction {
@@ -24,6 +36,7 @@ class Transaction {
     store_ = std::exchange(other.store_, nullptr);
     claim_ = std::exchange(other.claim_, std::nullopt);
     sent_ = other.sent_;
+    no_queue_has_it_ = other.no_queue_has_it_;
     return *this;
   }
 
@@ -36,10 +49,13 @@ class Transaction {
   // The message is on its way to the broker: from here on the outcome may be unknown, and an unknown outcome
   // keeps the object.
   void sent() { sent_ = true; }
-  // The message was returned: no queue can hold it. Its object is still there to be handed back, and goes
-  // with this transaction.
-  void came_back() { sent_ = false; }
-  // No queue can hold the message (returned, rolled back, never sent): removes the object.
+  // The message came back from `exchange`. Its object is still there to be handed back.
+  void returned(bool no_queue_has_it) { no_queue_has_it_ = no_queue_has_it; }
+  // The client has its payload again.
+  void handed_back() {
+    if (no_queue_has_it_) undo();
+  }
+  // No queue can hold the message: removes the object.
   void undo() {
     if (store_ != nullptr && claim_) store_->remove(claim_->key);
     store_ = nullptr;
@@ -50,6 +66,7 @@ class Transaction {
   ClaimStore* store_ = nullptr;
   std::optional<Claim> claim_;
   bool sent_ = false;
+  bool no_queue_has_it_ = false;
 };
 
 }  // namespace bellhop

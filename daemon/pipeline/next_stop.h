@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/routing_table.h"
 #include "proto/result.h"
@@ -12,11 +13,20 @@ namespace bellhop {
 
 struct Destination {
   std::string exchange, routing_key;
+  const config::Pipeline* pipeline = nullptr;  // of a step: its exchange may be missing, see with_exchange
 };
+
+// The queue of a pipeline's step, which takes its messages through the default exchange where the broker has
+// no exchange of the pipeline's name.
+std::string step_queue(const config::Pipeline& pipeline, std::string_view step);
+// `to`, or the step's queue if its pipeline is among those without an exchange.
+Destination with_exchange(Destination to, const std::vector<const config::Pipeline*>& missing);
 
 // What bellhop.next makes of a message: where it goes, and the slip's header fields as they are then.
 struct NextStop {
-  bool is_finished = false;  // the route is at its end: there is nothing to publish
+  bool is_finished = false;   // the route is at its end: there is nothing to publish
+  bool was_finished = false;  // it was there before: the hop is one too many
+  std::string step, run_id;   // for a log: the step or stop that comes next, and the run
   Destination to;
   Buffer fields;  // encoded: the three headers of a declared route, or the itinerary
 };
@@ -27,10 +37,12 @@ struct NextStop {
 Result<std::optional<Destination>> current_stop(Bytes header_fields, const config::Pipeline* preferred,
                                                 const config::RoutingTable& routing);
 
-// Advances the slip by one. The pipeline of a declared route: the one `routing_key` names, else
-// `input_pipeline`, else the only one that has the step. Errors as above, and: no slip.
+// Advances the slip by one. The pipeline of a declared route: the one `routing_key` names, else the input's,
+// else the only one that has the step. A step that the configuration does not have is sent on all the same: a
+// message finishes along the route that it was given. Without a slip a message that came from a step's queue
+// stands at that step. Errors as above, and: no slip.
 Result<NextStop> next_stop(Bytes header_fields, std::string_view routing_key,
-                           const config::Pipeline* input_pipeline, const config::RoutingTable& routing,
+                           const config::PipelineStep& input, const config::RoutingTable& routing,
                            std::string_view fresh_run_id, int64_t now_s);
 
 }  // namespace bellhop

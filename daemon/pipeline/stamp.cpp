@@ -85,7 +85,12 @@ bool had_no_table(Bytes fields) {
 Stamper::Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids)
     : routing_(routing), origin_(std::move(origin)), uuids_(uuids) {}
 
-bool Stamper::start_slip(const config::Plan& plan, Stamped& stamped) {
+bool carries_slip(Bytes fields) {
+  return look_at(fields).has_slip;
+}
+
+bool Stamper::start_slip(const StampInput& input, Stamped& stamped) {
+  const config::Plan& plan = input.plan;
   if (plan.itinerary) {
     const proto::Stop* first = plan.itinerary->current();
     stamped.exchange = first->exchange;
@@ -114,6 +119,14 @@ bool Stamper::start_slip(const config::Plan& plan, Stamped& stamped) {
   std::memcpy(fields_.data() + fields_.size() - run_id.size(), run_id.data(), run_id.size());
   stamped.exchange = plan.pipeline->name;
   stamped.routing_key = plan.pipeline->steps.front();
+  if (input.missing_exchanges != nullptr && !input.missing_exchanges->empty()) {
+    auto to = with_exchange({plan.pipeline->name, plan.pipeline->steps.front(), plan.pipeline},
+                            *input.missing_exchanges);
+    exchange_ = std::move(to.exchange);
+    routing_key_ = std::move(to.routing_key);
+    stamped.exchange = exchange_;
+    stamped.routing_key = routing_key_;
+  }
   return true;
 }
 
@@ -145,8 +158,10 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
         return stamped;
       }
       if (stop.value()) {
-        exchange_ = std::move(stop.value()->exchange);
-        routing_key_ = std::move(stop.value()->routing_key);
+        Destination to = std::move(*stop.value());
+        if (input.missing_exchanges != nullptr) to = with_exchange(std::move(to), *input.missing_exchanges);
+        exchange_ = std::move(to.exchange);
+        routing_key_ = std::move(to.routing_key);
         stamped.exchange = exchange_;
         stamped.routing_key = routing_key_;
       } else if (!has_target) {
@@ -155,7 +170,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
                                "' by its name leads nowhere else";
         return stamped;
       }
-    } else if (!start_slip(plan, stamped)) {
+    } else if (!start_slip(input, stamped)) {
       return stamped;
     }
   }

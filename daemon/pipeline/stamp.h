@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/routing_table.h"
 #include "daemon/claims/claim_store.h"
@@ -20,6 +21,8 @@ struct StampInput {
   const Claim* claim = nullptr;  // the payload is in a store
   size_t framing_bytes = 0;      // 3 when AC 01 00 goes before the payload
   bool by_name = false;          // published to bellhop.route
+  // Pipelines without an exchange: their steps are sent to by their queues. Null: none.
+  const std::vector<const config::Pipeline*>* missing_exchanges = nullptr;
 };
 
 struct Stamped {
@@ -31,6 +34,8 @@ struct Stamped {
   std::string_view exchange, routing_key, message_id;
 };
 
+// Whether a message with these header fields carries a slip already.
+bool carries_slip(Bytes fields);
 // The names of headers that are bellhop's own on an offloaded message (proto/README.md, "Claim headers").
 bool is_claim_header(std::string_view name);
 inline constexpr std::string_view claim_key_header = "bellhop-claim-key";
@@ -54,7 +59,7 @@ class Stamper {
   Stamped write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max);
 
  private:
-  bool start_slip(const config::Plan& plan, Stamped& stamped);
+  bool start_slip(const StampInput& input, Stamped& stamped);
 
   const config::RoutingTable& routing_;
   const std::string origin_;

@@ -9,7 +9,6 @@ from support.malformed import WRONG
 WAITS, NOT_ASKED = "waits", "not asked"
 # {what: (RabbitMQ's code, or None: it just closes the socket; why)}
 OTHERWISE_AT_THE_BROKER = {
-    "a heartbeat on a channel": (505, "the specification names 501 for it (section 4.2.7)"),
     **{what: (541, "RabbitMQ fails over it; 502 says whose fault it is") for what in (
         "a header whose properties are cut", "a header with more flags than there are", "a header table that is longer than its frame")},
     **{what: (WAITS, "RabbitMQ takes the bytes and waits for ever for an end of the body") for what in (

@@ -45,7 +45,7 @@ class Setting:
 
     def refused(self):
         """What the log says of the publish that was nacked."""
-        return self.daemon.wait_log(r"publish refused code=541 reason=\"(.*)\"").group(1)
+        return self.daemon.wait_log(r"publish refused .*code=541 reason=\"(.*)\"").group(1)
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ void BodyStream::end() {
   yields_ = delivery->object->in_memory() == nullptr;
   core_.writer->end_content();
   core_.fetcher->free_slot(*delivery);
-  if (delivery->kind == DeliveryKind::returned) delivery->transaction.undo();
+  if (delivery->kind == DeliveryKind::returned) delivery->transaction.handed_back();
   if (Channel* channel = core_.channel_of(*delivery)) core_.lanes->streamed(*channel, delivery);
 }
 

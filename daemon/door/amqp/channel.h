@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -123,12 +124,19 @@ struct DeliveryAssembly {
   std::unique_ptr<Sent> match;  // a return: the publish it belongs to
 };
 
+// For maps that are searched by views.
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
 struct Consumer {
   std::string queue;
   bool no_ack = false;
   // basic.cancel sent up and not answered. The tag may be in use again meanwhile: is_ended is false then.
   size_t cancels_awaited = 0;
   bool is_ended = false;
+  config::PipelineStep input = {};  // what its queue is
 };
 
 struct Channel {
@@ -197,10 +205,9 @@ struct Channel {
   std::deque<TxEnd> tx_ends_awaited;
   uint32_t tx_number = 0;       // of the transaction that is open
   size_t recovers_awaited = 0;  // basic.recover sent: what is delivered before its answer is requeued
-  std::unordered_map<uint64_t, const config::Pipeline*>
-      input_pipeline;  // deliveries that came from a pipeline's exchange
+  std::unordered_map<uint64_t, config::PipelineStep> inputs;  // deliveries that came from a pipeline
 
-  std::unordered_map<std::string, Consumer> consumers;
+  std::unordered_map<std::string, Consumer, TextHash, std::equal_to<>> consumers;
   size_t no_ack_consumers = 0;
   std::deque<Consumer> consumes_awaited;  // consume sent up without a tag, its consume-ok awaited
   std::deque<bool> cancels_awaited;       // basic.cancel sent up: the client wants its answer

@@ -39,17 +39,25 @@ bool Deliverer::begin(Channel& channel, DeliveryKind kind, const Frame& frame) {
     auto deliver = decode_deliver(frame.payload);
     if (!deliver) return false;
     out.tag = deliver.value().delivery_tag;
-    remember_pipeline(channel, deliver.value().exchange);
-    if (channel.no_ack_consumers != 0) {
-      auto found = channel.consumers.find(std::string(deliver.value().consumer_tag));
-      out.no_ack = found != channel.consumers.end() && found->second.no_ack;
+    if (channel.no_ack_consumers != 0 || !core_.config.pipelines.empty()) {
+      auto found = channel.consumers.find(deliver.value().consumer_tag);
+      const bool is_known = found != channel.consumers.end();
+      out.no_ack = is_known && found->second.no_ack;
+      remember_input(channel, is_known ? found->second.input : config::PipelineStep{},
+                     deliver.value().exchange);
     }
     out.stale = channel.recovers_awaited != 0 && !out.no_ack;
   } else if (kind == DeliveryKind::get_ok) {
     auto got = decode_get_ok(frame.payload);
     if (!got) return false;
     out.tag = got.value().delivery_tag;
-    remember_pipeline(channel, got.value().exchange);
+    if (!core_.config.pipelines.empty()) {
+      const bool is_known = !channel.gets_awaited.empty();
+      remember_input(channel,
+                     is_known ? core_.shared.routing->step_of_queue(channel.gets_awaited.front().queue)
+                              : config::PipelineStep{},
+                     got.value().exchange);
+    }
     bool no_ack = !channel.gets_awaited.empty() && channel.gets_awaited.front().no_ack;
     out.no_ack = no_ack && channel.tx;
     out.settle_when_handed = no_ack && !channel.tx;
@@ -65,18 +73,18 @@ bool Deliverer::begin(Channel& channel, DeliveryKind kind, const Frame& frame) {
   return true;
 }
 
-// A hop may name its input by tag only; which pipeline that belongs to is then its delivery's exchange.
-void Deliverer::remember_pipeline(Channel& channel, std::string_view exchange) {
-  if (core_.config.pipelines.empty()) return;
-  const config::Pipeline* pipeline = core_.shared.routing->pipeline(exchange);
-  if (pipeline == nullptr) return;
-  auto& known = channel.input_pipeline;
+// A hop may name its input by tag only. Which pipeline that belongs to, and where in it a message without a
+// slip stands, is then said by the queue that it came from (`input`), else by its exchange.
+void Deliverer::remember_input(Channel& channel, config::PipelineStep input, std::string_view exchange) {
+  if (input.pipeline == nullptr) input.pipeline = core_.shared.routing->pipeline(exchange);
+  if (input.pipeline == nullptr) return;
+  auto& known = channel.inputs;
   if (known.size() > 1024 && known.size() > 2 * channel.tags.client_unsettled()) {
     std::erase_if(known, [&](const auto& entry) {
       return channel.tags.owner(entry.first) == TagWindow::Owner::settled;
     });
   }
-  known[channel.out.tag] = pipeline;
+  known[channel.out.tag] = input;
 }
 
 bool Deliverer::on_header(Channel& channel, const Frame& frame) {
@@ -198,7 +206,7 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
   out.stripped = strip_bytes != 0;
   out.refill.clear();
   out.stage = DeliveryAssembly::Stage::relaying;
-  out.queued = !lane.empty() || core_.writer->is_busy();
+  out.queued = !lane.empty() || !channel.returns.empty() || core_.writer->is_busy();
   if (out.queued) {
     auto delivery = new_delivery(channel);
     delivery->open = true;
@@ -322,7 +330,7 @@ void Deliverer::finish_check(Channel& channel) {
     delivery->named_store = claim.store;
     delivery->expected = {claim.size_bytes, claim.xxh128};
     delivery->transaction = std::move(out.match->transaction);
-    delivery->transaction.came_back();
+    delivery->transaction.returned(keeps_nothing(out.match->sent_exchange));
     delivery->client_tag = out.match->client_tag;
     if (delivery->client_tag != 0) channel.confirms.hold(delivery->client_tag);
     out.match.reset();

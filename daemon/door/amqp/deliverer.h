@@ -36,7 +36,7 @@ class Deliverer {
   void abandon(Channel& channel);
 
  private:
-  void remember_pipeline(Channel& channel, std::string_view exchange);
+  void remember_input(Channel& channel, config::PipelineStep input, std::string_view exchange);
   void drop(Channel& channel);
   void start_body(Channel& channel, const proto::Frame& frame, bool whole);
   void begin_plain(Channel& channel, size_t strip_bytes);

@@ -47,8 +47,6 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
       on_close_ok(channel, frame);
       return true;
     case method::tx_commit_ok:
-      if (!core_.outcomes->on_tx_ok(channel) || waits_behind_returns(channel, frame)) return true;
-      break;
     case method::tx_rollback_ok:
       if (!core_.outcomes->on_tx_ok(channel)) return true;
       break;
@@ -80,7 +78,7 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
     default:
       break;
   }
-  core_.writer->relay_whole(frame.raw);
+  answer(channel, frame);
   return true;
 }
 
@@ -106,12 +104,9 @@ bool Downward::end_consumer(Channel& channel, const Frame& frame, bool asked) {
   return core_.lanes->end_consumer(channel, tag.value(), wanted ? frame.raw : Bytes{}) || !wanted;
 }
 
-// True: the frame goes to the client behind the returns that are still being fetched. A transaction's returns
-// come before its commit-ok.
-bool Downward::waits_behind_returns(Channel& channel, const Frame& frame) {
-  if (channel.returns.empty()) return false;
-  core_.lanes->push_frames(channel, DeliveryKind::returned, frame.raw);
-  return true;
+// An answer of the broker goes to the client, in its place behind the returns that came before it.
+void Downward::answer(Channel& channel, const Frame& frame) {
+  if (!core_.lanes->waits_behind_returns(channel, frame.raw)) core_.writer->relay_whole(frame.raw);
 }
 
 void Downward::on_close(Channel& channel, const Frame& frame) {
@@ -138,7 +133,7 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
     channel.broker_owes_close_ok = true;
   }
   core_.abandon(channel);
-  core_.writer->relay_whole(frame.raw);
+  answer(channel, frame);
 }
 
 void Downward::on_close_ok(Channel& channel, const Frame& frame) {
@@ -146,7 +141,7 @@ void Downward::on_close_ok(Channel& channel, const Frame& frame) {
     channel.broker_close_ok = true;
     return;
   }
-  core_.writer->relay_whole(frame.raw);
+  answer(channel, frame);
   channel.broker_owes_close_ok = false;
   core_.end_relayed_close(channel);
 }

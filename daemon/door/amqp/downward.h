@@ -20,7 +20,7 @@ class Downward {
   void on_close(Channel& channel, const proto::Frame& frame);
   void on_close_ok(Channel& channel, const proto::Frame& frame);
   bool end_consumer(Channel& channel, const proto::Frame& frame, bool asked);
-  bool waits_behind_returns(Channel& channel, const proto::Frame& frame);
+  void answer(Channel& channel, const proto::Frame& frame);
 
   SessionCore& core_;
 };

@@ -158,8 +158,9 @@ bool Handshake::check_client(const StartOk& start_ok) {
   tell_trouble("login refused", login.user,
                fmt::format("session={} login refused user={} mechanism={}", core_.session_id, login.user,
                            start_ok.mechanism));
-  core_.close_connection(403, "ACCESS_REFUSED - Login was refused using authentication mechanism " +
-                                  start_ok.mechanism + ". For details see the broker logfile.");
+  core_.close_connection(
+      403, "ACCESS_REFUSED - Login was refused using authentication mechanism " + start_ok.mechanism +
+               ": bellhop takes the users of its own TCP listener. For details see its log.");
   return false;
 }
 

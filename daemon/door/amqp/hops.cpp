@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/broker_exchanges.h"
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/own_settles.h"
@@ -47,15 +48,14 @@ struct Hops::Hop {
   uint64_t client_tag = 0;  // 0 without confirms
   std::optional<uint64_t> input_tag;
   bool mandatory = false;
+  bool no_queue_has_it = false;
+  Destination to;
+  std::string step, run_id;  // for a log
   std::string routing_key, message_id;
   Buffer header, body;  // the client's, for a return
   Transaction transaction;
   uint64_t memory_bytes = 0;
 };
-
-void Hops::refuse(Channel& channel, uint16_t code, const std::string& text) {
-  core_.releaser->refuse(channel, code, text);
-}
 
 void Hops::release(Channel& channel, PublishJob& job) {
   auto decoded_publish = proto::decode_publish(job.method);
@@ -64,7 +64,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
   const proto::ContentHeader& header = decoded_header.value();
   Bytes fields = header.header_fields();
   if (core_.private_channel == nullptr) {
-    refuse(channel, 541, "INTERNAL_ERROR - the broker allows one channel only, there is none for a hop");
+    core_.releaser->refuse(channel, job, 541,
+                           "INTERNAL_ERROR - the broker allows one channel only, there is none for a hop");
     return;
   }
 
@@ -89,27 +90,38 @@ void Hops::release(Channel& channel, PublishJob& job) {
                         proto::method::basic_publish);
     return;
   }
-  const config::Pipeline* input_pipeline = nullptr;
+  config::PipelineStep input;
   if (hop->input_tag) {
-    auto found = channel.input_pipeline.find(*hop->input_tag);
-    if (found != channel.input_pipeline.end()) input_pipeline = found->second;
+    auto found = channel.inputs.find(*hop->input_tag);
+    if (found != channel.inputs.end()) input = found->second;
   }
   using namespace std::chrono;
   int64_t now_s = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
   auto run_id = core_.uuids.next();
-  auto next = next_stop(fields, publish.routing_key, input_pipeline, *core_.shared.routing,
-                        proto::view(run_id), now_s);
+  auto next =
+      next_stop(fields, publish.routing_key, input, *core_.shared.routing, proto::view(run_id), now_s);
   if (!next) {
-    refuse(channel, 406, "PRECONDITION_FAILED - " + next.error());
+    core_.releaser->refuse(channel, job, 406, "PRECONDITION_FAILED - " + next.error());
     return;
+  }
+  hop->step = std::move(next.value().step);
+  hop->run_id = std::move(next.value().run_id);
+  if (next.value().was_finished) {
+    tell_trouble(
+        "hop beyond the end", "",
+        fmt::format("session={} channel={} run={} message_id=\"{}\" a hop is confirmed and discarded: its "
+                    "slip was at its end already, so no step is left to send it to",
+                    core_.session_id, channel.id, hop->run_id, header.text(proto::message_id)));
   }
   Buffer frames;
   if (!next.value().is_finished) {
     hop->transaction = std::move(job.transaction);
     hop->body = std::move(job.body);
-    if (!put_hop(*hop, publish, header, next.value().fields, next.value().to, *job.plan, frames)) {
-      refuse(channel, 311,
-             "the content header of the hop does not fit frame_max, or its headers table is malformed");
+    hop->to = with_exchange(std::move(next.value().to), core_.broker_exchanges->missing());
+    if (!put_hop(*hop, publish, header, next.value().fields, *job.plan, frames)) {
+      core_.releaser->refuse(channel, job, 311,
+                             "the content header of the hop does not fit frame_max, or its headers table is "
+                             "malformed");
       return;
     }
   }
@@ -125,29 +137,66 @@ void Hops::release(Channel& channel, PublishJob& job) {
   hop->memory_bytes = frames.size() + hop->body.size();
   core_.take(nullptr, hop->memory_bytes);
   PrivateChannel::Item item;
-  item.exchange = next.value().to.exchange;
-  item.routing_key = next.value().to.routing_key;
+  item.exchange = hop->to.exchange;
+  item.routing_key = hop->to.routing_key;
   item.message_id = hop->message_id;
   item.frames = std::move(frames);
-  item.done = [this, hop](const PrivateChannel::Outcome& outcome) {
-    using Kind = PrivateChannel::Outcome::Kind;
-    core_.give_back(nullptr, hop->memory_bytes);
-    Channel* channel = core_.channel(hop->channel, hop->generation);
-    if (channel != nullptr) {
-      channel->hops_pending--;
-      settled(*channel, *hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code,
-              outcome.text);
-    }
-    // Returned, or the channel was closed over it: no queue can hold it. After a nack some queue may.
-    if (outcome.kind == Kind::returned || outcome.kind == Kind::refused) hop->transaction.undo();
-    // Its channel's close may have waited for it.
-    if (channel != nullptr) core_.releaser->pump(*channel);
-  };
+  if (hop->to.pipeline != nullptr && !core_.broker_exchanges->know(hop->to.pipeline)) {
+    item.prepare = [this, hop](PrivateChannel::Item& sent) { choose_way(*hop, sent); };
+  }
+  item.done = [this, hop](const PrivateChannel::Outcome& outcome) { on_outcome(hop, outcome); };
   core_.private_channel->post(std::move(item));
 }
 
+// The broker has said whether the pipeline has an exchange.
+void Hops::choose_way(Hop& hop, PrivateChannel::Item& item) {
+  Destination to = with_exchange(hop.to, core_.broker_exchanges->missing());
+  if (to.exchange == hop.to.exchange) return;
+  auto publish = proto::split_frame(item.frames, core_.frame_bytes_max).frame;
+  const bool immediate = proto::decode_publish(publish.payload).value().immediate;
+  Buffer frames;
+  proto::put_publish(frames, publish.channel, {to.exchange, to.routing_key, true, immediate});
+  put(frames, Bytes(item.frames).subspan(publish.raw.size()));
+  item.frames = std::move(frames);
+  item.exchange = to.exchange;
+  item.routing_key = to.routing_key;
+  hop.to = std::move(to);
+}
+
+void Hops::on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Outcome& outcome) {
+  using Kind = PrivateChannel::Outcome::Kind;
+  const bool is_lost = outcome.kind == Kind::returned || outcome.kind == Kind::refused;
+  // The broker's exchanges are others than they were.
+  if (hop->to.pipeline != nullptr && is_lost && (outcome.code == 404 || hop->to.exchange.empty()))
+    core_.broker_exchanges->forget(*hop->to.pipeline);
+  if (outcome.kind != Kind::returned) {
+    end(*hop, outcome);
+    return;
+  }
+  core_.broker_exchanges->ask_what_it_keeps(
+      hop->to.exchange, [this, hop, outcome](BrokerExchanges::Keeps keeps) {
+        hop->no_queue_has_it = keeps == BrokerExchanges::Keeps::nothing;
+        end(*hop, keeps == BrokerExchanges::Keeps::messages ? PrivateChannel::Outcome{} : outcome);
+      });
+}
+
+void Hops::end(Hop& hop, const PrivateChannel::Outcome& outcome) {
+  using Kind = PrivateChannel::Outcome::Kind;
+  core_.give_back(nullptr, hop.memory_bytes);
+  Channel* channel = core_.channel(hop.channel, hop.generation);
+  if (channel != nullptr) {
+    channel->hops_pending--;
+    settled(*channel, hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code,
+            outcome.text);
+  }
+  // Refused before it was routed, or returned by an exchange that keeps nothing.
+  if (outcome.kind == Kind::refused || hop.no_queue_has_it) hop.transaction.undo();
+  // Its channel's close may have waited for it.
+  if (channel != nullptr) core_.releaser->pump(*channel);
+}
+
 bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header,
-                   Bytes slip_fields, const Destination& to, const config::Plan& plan, Buffer& frames) {
+                   Bytes slip_fields, const config::Plan& plan, Buffer& frames) {
   Buffer fields(slip_fields.begin(), slip_fields.end());
   proto::HeaderEdits edits;
   edits.drop_user_id = put_renamed_fields(fields, header, core_.broker_user);
@@ -189,7 +238,7 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   edits.keep = keep_in_hop;
   edits.keep_context = &dropped;
   uint16_t id = core_.private_channel->id();
-  proto::put_publish(frames, id, {to.exchange, to.routing_key, true, publish.immediate});
+  proto::put_publish(frames, id, {hop.to.exchange, hop.to.routing_key, true, publish.immediate});
   if (!proto::put_content_header(frames, id, header, edits, core_.frame_bytes_max)) return false;
   proto::put_body_frames(frames, id, sent_body, core_.frame_bytes_max);
   return true;
@@ -207,9 +256,12 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
     }
   }
   if (!acked) {
-    tell_trouble("hop failed", text,
-                 fmt::format("session={} channel={} hop failed code={} reason=\"{}\"", core_.session_id,
-                             channel.id, code, text));
+    tell_trouble(
+        "hop failed", hop.to.exchange + "/" + hop.to.routing_key + ": " + text,
+        fmt::format("session={} channel={} hop failed exchange=\"{}\" routing_key=\"{}\" step=\"{}\" run={} "
+                    "message_id=\"{}\" code={} reason=\"{}\"",
+                    core_.session_id, channel.id, hop.to.exchange, hop.to.routing_key, hop.step, hop.run_id,
+                    hop.message_id, code, text));
     if (returned && hop.mandatory) hand_back(channel, hop, code, text);
   }
   if (channel.confirm) {
@@ -218,7 +270,9 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
     core_.releaser->write_answers(channel, answers);
   } else if (!acked) {
     uint16_t close_code = returned ? uint16_t{312} : code != 0 ? code : uint16_t{541};
-    core_.close_channel(channel, close_code, "a hop could not be routed on: " + text,
+    core_.close_channel(channel, close_code,
+                        "a hop to exchange '" + hop.to.exchange + "', routing key '" + hop.to.routing_key +
+                            "', could not be routed on: " + text,
                         proto::method::basic_publish);
   }
 }
@@ -241,7 +295,7 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
     delivery->named_store = claim->store;
     delivery->expected = {claim->size_bytes, claim->xxh128};
     delivery->transaction = std::move(hop.transaction);
-    delivery->transaction.came_back();
+    delivery->transaction.returned(hop.no_queue_has_it);
     core_.fetcher->accept(channel, channel.returns, std::move(delivery));
     return;
   }

@@ -3,6 +3,7 @@
 // the client gets its confirm: one transaction. One thread (the session's).
 #pragma once
 
+#include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/session_core.h"
 
 namespace bellhop {
@@ -16,9 +17,11 @@ class Hops {
 
  private:
   struct Hop;
-  void refuse(Channel& channel, uint16_t code, const std::string& text);
-  bool put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes fields,
-               const struct Destination& to, const config::Plan& plan, Buffer& frames);
+  bool put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header, Bytes slip_fields,
+               const config::Plan& plan, Buffer& frames);
+  void choose_way(Hop& hop, PrivateChannel::Item& item);
+  void on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Outcome& outcome);
+  void end(Hop& hop, const PrivateChannel::Outcome& outcome);
   void settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code, const std::string& text);
   void hand_back(Channel& channel, Hop& hop, uint16_t code, const std::string& text);
 

@@ -1,5 +1,7 @@
 #include "daemon/door/amqp/lanes.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -42,15 +44,33 @@ void Lanes::push_frames(Channel& channel, DeliveryKind kind, Bytes frames, const
   push(channel, channel.lane(kind), std::move(entry));
 }
 
-void Lanes::pump(Channel& channel) {
-  if (channel.untold) pump_lane(channel, channel.returns);
-  if (channel.state != Channel::State::open && channel.state != Channel::State::client_closing) return;
-  if (pump_lane(channel, channel.returns)) pump_lane(channel, channel.deliveries);
+bool Lanes::waits_behind_returns(Channel& channel, Bytes frames) {
+  if (channel.returns.empty()) return false;
+  push_frames(channel, DeliveryKind::returned, frames);
+  return true;
 }
 
-bool Lanes::has_returns_to_hand(const Channel& channel) const {
-  return !channel.returns.empty() && !channel.returns.front()->permanent &&
-         channel.returns.front()->state != Delivery::State::waiting;
+void Lanes::pump(Channel& channel) {
+  if (!pump_lane(channel, channel.returns) || !channel.returns.empty()) return;
+  if (channel.state == Channel::State::open || channel.state == Channel::State::client_closing)
+    pump_lane(channel, channel.deliveries);
+  if (channel.untold) hand_late(channel);
+}
+
+// The broker has closed the channel: what stood behind a return still goes to the client, what is not there
+// yet does not.
+void Lanes::hand_late(Channel& channel) {
+  Lane& lane = channel.deliveries;
+  while (!lane.empty() && !core_.writer->is_busy() && lane.front()->state == Delivery::State::plain &&
+         !lane.front()->open && !lane.front()->settle_when_handed)
+    hand_plain(channel, lane);
+}
+
+// A close waits for a return that is being restored, not for a store that cannot be reached.
+bool Lanes::is_given_up(const Channel& channel, const Delivery& delivery) const {
+  return delivery.kind == DeliveryKind::returned &&
+         (delivery.permanent || delivery.state == Delivery::State::waiting) &&
+         (channel.state != Channel::State::open || core_.closing);
 }
 
 // False: the writer is taken, or the client has to take something first.
@@ -61,6 +81,15 @@ bool Lanes::pump_lane(Channel& channel, Lane& lane) {
     if (core_.draining && is_undelivered(*front)) {
       // Not begun, nor waited for: the broker has it back when the connection ends.
       front->state = Delivery::State::settled;
+      pop(channel, lane);
+      continue;
+    }
+    if (is_given_up(channel, *front)) {
+      spdlog::warn(
+          "session={} channel={} key={} a returned message is not handed over, since its channel closes; its "
+          "payload stays in the store: {}",
+          core_.session_id, channel.id, front->key,
+          front->reason.empty() ? front->unavailable : front->reason);
       pop(channel, lane);
       continue;
     }
@@ -174,7 +203,7 @@ void Lanes::release_notices(Channel& channel) {
     uncount(channel, *notice);
     lane.erase(at);
     give_back(channel, notice->consumer_tag);
-    put(core_.writer->own(), notice->frames);
+    if (!waits_behind_returns(channel, notice->frames)) put(core_.writer->own(), notice->frames);
   }
 }
 
@@ -200,14 +229,12 @@ void Lanes::give_back(Channel& channel, const std::string& consumer_tag) {
   channel.deliveries = std::move(kept);
 }
 
-void Lanes::abandon(Channel& channel) {
-  for (Lane* lane : {&channel.returns, &channel.deliveries}) {
-    for (auto& delivery : *lane) {
-      uncount(channel, *delivery);
-      if (!core_.body_stream->is_of(delivery)) core_.fetcher->free_slot(*delivery);
-    }
-    lane->clear();
+void Lanes::drop(Channel& channel, Lane& lane) {
+  for (auto& delivery : lane) {
+    uncount(channel, *delivery);
+    if (!core_.body_stream->is_of(delivery)) core_.fetcher->free_slot(*delivery);
   }
+  lane.clear();
 }
 
 void Lanes::uncount(Channel& channel, const Delivery& delivery) {

@@ -1,5 +1,6 @@
 // Lanes: each channel's order towards the client. What was delivered (or returned) behind a claim check waits
 // in the check's lane until the payload is there; the front is handed over as soon as the writer is free.
+// What the broker answered or delivered behind a return stays behind it; answers overtake deliveries.
 //
 //   plain ──────────────────────────────► its frames are written
 //   spilled ─► returning (spill) ───────► plain
@@ -22,6 +23,9 @@ class Lanes {
 
   // Puts a delivery at the end of a lane; a plain one is handed over by pump().
   void push(Channel& channel, Lane& lane, std::shared_ptr<Delivery> delivery);
+  // Whole frames that answer the client. True: they were put behind the returns that are not handed over yet.
+  // The client sees an answer in its place, as it would at the broker: a return first, then a close-ok.
+  bool waits_behind_returns(Channel& channel, Bytes frames);
   // Puts whole frames that are no content (a reply, a notice) at the end of a lane.
   void push_frames(Channel& channel, DeliveryKind kind, Bytes frames, const std::string& consumer_tag = {});
   // Hands the client what is ready at the front of the channel's lanes.
@@ -37,16 +41,19 @@ class Lanes {
   // consumer that is gone: what comes soon is awaited (true: `raw` is written behind it), what is held goes
   // back to its queue (false: `raw` is to be relayed).
   bool end_consumer(Channel& channel, const std::string& consumer_tag, Bytes raw);
-  // A returned message is on its way to the client, and nothing holds it up for long.
-  bool has_returns_to_hand(const Channel& channel) const;
   // Something of the lane may be held for long: no consumer's end waits for it.
   void release_notices(Channel& channel);
-  // Drops what the channel's lanes hold. A content that is half out goes on.
-  void abandon(Channel& channel);
+  // Drops what is held. A content that is half out goes on. Returns are the client's even when its channel is
+  // closed: they are dropped with the channel.
+  void abandon_deliveries(Channel& channel) { drop(channel, channel.deliveries); }
+  void abandon_returns(Channel& channel) { drop(channel, channel.returns); }
 
  private:
   bool pump_lane(Channel& channel, Lane& lane);
+  bool is_given_up(const Channel& channel, const Delivery& delivery) const;
+  void drop(Channel& channel, Lane& lane);
   void hand_plain(Channel& channel, Lane& lane);
+  void hand_late(Channel& channel);
   void pop(Channel& channel, Lane& lane);
   void give_back(Channel& channel, const std::string& consumer_tag);
   void uncount(Channel& channel, const Delivery& delivery);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/door/amqp/broker_exchanges.h"
 #include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/ops/trouble.h"
@@ -191,11 +192,22 @@ ClaimStore* Publisher::store_for(const config::Plan& plan, uint64_t body_bytes, 
   return core_.shared.stores->find(rule.store);
 }
 
-// False: the publish has to wait for a transfer to end.
+// A slip's step is sent to its pipeline's exchange, or to its queue where there is none. False: the broker
+// was asked which, and has not answered yet.
+bool Publisher::knows_destination(const config::Plan& plan, const proto::ContentHeader& header) {
+  if (plan.pipeline == nullptr && !plan.itinerary) return true;
+  BrokerExchanges& exchanges = *core_.broker_exchanges;
+  if (exchanges.know_all()) return true;
+  if (carries_slip(header.header_fields())) return exchanges.know(nullptr);
+  return plan.pipeline == nullptr || exchanges.know(plan.pipeline);
+}
+
+// False: the publish has to wait for a transfer to end, or for an answer of the broker.
 bool Publisher::begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
                       proto::Framing framing) {
   PublishAssembly& in = channel.in;
   ClaimStore* store = store_for(*in.plan, in.body_bytes, framing, publish);
+  if (!knows_destination(*in.plan, header)) return false;
   std::erase(held_, channel.id);
   if (store != nullptr || in.hop) {
     if (!begin_job(channel, store)) {
@@ -219,10 +231,10 @@ void Publisher::begin_relay(Channel& channel, const proto::Publish& publish,
   bool direct = channel.queue.empty();
   Release release;
   Buffer& out = direct ? core_.broker->outbox().tail() : release.frames;
-  Stamped stamped =
-      stamper_.write(out, channel.id,
-                     {publish, header, *in.plan, nullptr, framing_bytes, publish.exchange == route_exchange},
-                     core_.frame_bytes_max);
+  Stamped stamped = stamper_.write(out, channel.id,
+                                   {publish, header, *in.plan, nullptr, framing_bytes,
+                                    publish.exchange == route_exchange, &core_.broker_exchanges->missing()},
+                                   core_.frame_bytes_max);
   if (stamped.refused_code != 0) {
     refuse(channel, stamped.refused_code, std::move(stamped.refused_text));
     return;
@@ -305,6 +317,9 @@ void Publisher::refuse(Channel& channel, uint16_t code, std::string text, bool c
   channel.in.stage = PublishAssembly::Stage::dropping;
   std::erase(held_, channel.id);
   auto job = std::make_shared<PublishJob>();
+  const Bytes method = channel.in.method.payload(), header = channel.in.header.payload();
+  job->method.assign(method.begin(), method.end());
+  job->header.assign(header.begin(), header.end());
   job->settled = true;
   job->refused_code = code;
   job->refused_text = std::move(text);

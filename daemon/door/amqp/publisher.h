@@ -44,6 +44,7 @@ class Publisher {
  private:
   bool begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
              proto::Framing framing);
+  bool knows_destination(const config::Plan& plan, const proto::ContentHeader& header);
   void begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
                    size_t framing_bytes);
   bool begin_job(Channel& channel, ClaimStore* store);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/door/amqp/broker_exchanges.h"
 #include "daemon/door/amqp/hops.h"
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/outcomes.h"
@@ -25,6 +26,18 @@ constexpr size_t unconfirmed_sent_max = 1024;
 proto::Frame whole_frame(Bytes raw) {
   return {raw[0], load_u16(raw.data() + 1),
           raw.subspan(proto::frame_head_bytes, raw.size() - proto::frame_overhead_bytes), raw};
+}
+
+// For a log: which of the client's publishes it was.
+std::string about(const PublishJob& job) {
+  auto publish = proto::decode_publish(job.method);
+  auto header = proto::decode_content_header(job.header);
+  if (!publish || !header) return "exchange=? routing_key=?";
+  std::string out = fmt::format("exchange=\"{}\" routing_key=\"{}\" message_id=\"{}\" bytes={}",
+                                publish.value().exchange, publish.value().routing_key,
+                                header.value().text(proto::message_id), header.value().body_bytes);
+  if (const auto& claim = job.transaction.claim()) out += " key=" + claim->key;
+  return out;
 }
 
 bool mentions_virtual_exchange(Bytes payload) {
@@ -137,12 +150,12 @@ void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
   if (!channel.confirm && !channel.tx && channel.sent.size() > unconfirmed_sent_max) channel.sent.pop_front();
 }
 
-void Releaser::refuse(Channel& channel, uint16_t code, const std::string& text, bool closes,
-                      const std::string& subject) {
+void Releaser::refuse(Channel& channel, const PublishJob& job, uint16_t code, const std::string& text,
+                      bool closes, const std::string& subject) {
+  tell_trouble(trouble_publish_refused, subject.empty() ? text : subject,
+               fmt::format("session={} channel={} publish refused {} code={} reason=\"{}\"", core_.session_id,
+                           channel.id, about(job), code, text));
   if (channel.confirm && !closes) {
-    tell_trouble(trouble_publish_refused, subject.empty() ? text : subject,
-                 fmt::format("session={} channel={} publish refused code={} reason=\"{}\"", core_.session_id,
-                             channel.id, code, text));
     uint64_t tag = channel.confirms.push_local();
     answers_.clear();
     channel.confirms.settle_local(tag, true, answers_);
@@ -171,13 +184,13 @@ bool Releaser::is_idle() const {
 void Releaser::release_job(Channel& channel, PublishJob& job) {
   core_.publisher->end_job(job);
   if (job.refused_code != 0) {
-    refuse(channel, job.refused_code, job.refused_text, job.refusal_closes,
+    refuse(channel, job, job.refused_code, job.refused_text, job.refusal_closes,
            job.store != nullptr ? "store '" + job.store->name() + "'" : "");
     return;
   }
   if (job.hop) {
     if (channel.tx) {
-      refuse(channel, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel", true);
+      refuse(channel, job, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel", true);
       return;
     }
     core_.hops->release(channel, job);
@@ -189,10 +202,11 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
   Buffer& out = core_.broker->outbox().tail();
   bool by_name = publish.value().exchange == route_exchange;
   Stamped stamped = core_.publisher->stamper().write(
-      out, channel.id, {publish.value(), header.value(), *job.plan, &claim, 0, by_name},
+      out, channel.id,
+      {publish.value(), header.value(), *job.plan, &claim, 0, by_name, &core_.broker_exchanges->missing()},
       core_.frame_bytes_max);
   if (stamped.refused_code != 0) {
-    refuse(channel, stamped.refused_code, stamped.refused_text);
+    refuse(channel, job, stamped.refused_code, stamped.refused_text);
     return;
   }
   const size_t header_end = out.size() - 1;
@@ -358,6 +372,7 @@ void Releaser::consume(Channel& channel, const proto::Frame& frame) {
   if (!consume) return;
   proto::Consume& asked = consume.value();
   Consumer consumer{asked.queue.empty() ? channel.last_queue : std::move(asked.queue), asked.no_ack};
+  consumer.input = core_.shared.routing->step_of_queue(consumer.queue);
   if (consumer.no_ack) channel.no_ack_consumers++;
   // A delivery may come before consume-ok is looked at, so a named consumer is known from now on.
   if (!asked.consumer_tag.empty()) {

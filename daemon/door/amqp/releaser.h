@@ -23,8 +23,8 @@ class Releaser {
   void published(Channel& channel, std::unique_ptr<Sent> sent);
   // A publish is refused by bellhop: a nack for exactly its tag, or the channel's close.
   // `subject` is what the trouble is about (ops/trouble.h), when that is less than the text.
-  void refuse(Channel& channel, uint16_t code, const std::string& text, bool closes = false,
-              const std::string& subject = {});
+  void refuse(Channel& channel, const PublishJob& job, uint16_t code, const std::string& text,
+              bool closes = false, const std::string& subject = {});
   void write_answers(Channel& channel, const std::vector<ConfirmWindow::Answer>& answers);
 
   // No channel has anything that waits.

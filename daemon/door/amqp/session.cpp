@@ -90,7 +90,7 @@ void Session::stop(std::string why) {
       end_reason_ = why;
       finish();
     } else {
-      close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0);
+      close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0, true);
     }
   });
 }
@@ -139,9 +139,10 @@ void Session::turn() {
     for (bool progress = stage_ >= Stage::handshake && !finished_; progress && !finished_;) {
       progress = run_client();
       progress |= run_broker();
-      if (stage_ == Stage::running) {
+      if (stage_ == Stage::running || !farewell_.empty()) {
         core_->lanes->resume();
         if (core_->has_untold_closes()) core_->tell_closes();
+        core_->end_relayed_closes();
       }
     }
     if (finished_) return;

@@ -98,8 +98,15 @@ class Session final : public LinkOwner {
   // session_ends.cpp
   void leg_ended(Link& link, const std::string& reason);
   void client_vanished();
-  void await_client_close_ok();
-  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method);
+  void tell_client(Buffer connection_close);
+  void say_farewell();
+  void answer_client_close();
+  // The client's connection.close went up, and it waits for its answer. Until then the broker still says what
+  // became of what the client said before.
+  bool is_client_closing() const { return close_relayed_ && client_leg_ == Leg::open; }
+  // Something has to go to the client whole before its connection ends.
+  bool owes_content() const;
+  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method, bool at_once = false);
   void broker_ended(const std::string& reason);
   void wait_for_client_end();
   void end_client_leg();
@@ -133,6 +140,7 @@ class Session final : public LinkOwner {
   bool last_frames_done_ = false;    // the client is gone, and what it sent whole was handled
   bool client_wants_close_ = false;  // its connection.close waits for what it sent before
   bool close_relayed_ = false;
+  Buffer farewell_;  // the connection.close that the client gets when it has its returns
   bool yield_posted_ = false;
   bool finished_ = false;
   std::atomic<bool> leaving_{false};
@@ -140,7 +148,8 @@ class Session final : public LinkOwner {
   // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone
   // client's publishes.
   uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0;
-  uint64_t connect_deadline_ms_ = 0;  // a broker is looked for until then
+  uint64_t connect_deadline_ms_ = 0;   // a broker is looked for until then
+  uint64_t farewell_deadline_ms_ = 0;  // returns are waited for until then
   uint64_t next_tick_ms_ = 0;
   Heartbeat client_heartbeat_, broker_heartbeat_;
   std::thread thread_;

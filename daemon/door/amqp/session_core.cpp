@@ -6,6 +6,7 @@
 
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/body_stream.h"
+#include "daemon/door/amqp/broker_exchanges.h"
 #include "daemon/door/amqp/deliverer.h"
 #include "daemon/door/amqp/downward.h"
 #include "daemon/door/amqp/fetcher.h"
@@ -37,6 +38,7 @@ SessionCore::SessionCore(Shared& all, uv_loop_t* session_loop, uint64_t id)
   body_stream = std::make_unique<BodyStream>(*this);
   undeliverable = std::make_unique<Undeliverable>(*this);
   own_settles = std::make_unique<OwnSettles>(*this);
+  broker_exchanges = std::make_unique<BrokerExchanges>(*this);
   hops = std::make_unique<Hops>(*this);
   parks = std::make_unique<Parks>(*this);
 }
@@ -62,7 +64,7 @@ void SessionCore::abandon(Channel& channel) {
   publisher->abandon(channel);
   // Publishes of a transaction whose commit was never sent are in no queue.
   channel.sent.clear();
-  lanes->abandon(channel);
+  lanes->abandon_deliveries(channel);
   deliverer->abandon(channel);
   channel.tags.clear();
 }
@@ -75,6 +77,7 @@ void SessionCore::forget_channel(uint16_t id) {
     if (link != nullptr) link->outbox().own();
   }
   abandon(*ended);
+  lanes->abandon_returns(*ended);
   give_back_for_client(*ended, ended->backlog_for_client_bytes);
   give_back(ended, ended->backlog_bytes);
   channels_[id].reset();
@@ -109,7 +112,7 @@ void SessionCore::tell_closes() {
     Channel* found = channel(id);
     if (found == nullptr || !found->untold) return true;
     // A return comes before the close that it may be the reason of.
-    if (!found->broker_close_ok || lanes->has_returns_to_hand(*found)) return false;
+    if (!found->broker_close_ok || !found->returns.empty()) return false;
     undeliverable->give_up_held(*found);
     abandon(*found);
     const auto untold = *std::exchange(found->untold, std::nullopt);
@@ -123,7 +126,30 @@ void SessionCore::tell_closes() {
 }
 
 void SessionCore::end_relayed_close(Channel& channel) {
-  if (!channel.client_owes_close_ok && !channel.broker_owes_close_ok) forget_channel(channel.id);
+  if (channel.client_owes_close_ok || channel.broker_owes_close_ok) return;
+  if (channel.returns.empty()) {
+    forget_channel(channel.id);
+  } else {
+    unended_closes_.push_back(channel.id);
+  }
+}
+
+void SessionCore::end_relayed_closes() {
+  if (unended_closes_.empty()) return;
+  for (uint16_t id : std::exchange(unended_closes_, {})) {
+    Channel* found = channel(id);
+    if (found != nullptr &&
+        (found->state == Channel::State::client_closing || found->state == Channel::State::broker_closing))
+      end_relayed_close(*found);
+  }
+}
+
+bool SessionCore::has_returns() const {
+  if (lane_entries == 0) return false;
+  for (const auto& channel : channels_) {
+    if (channel != nullptr && !channel->returns.empty()) return true;
+  }
+  return false;
 }
 
 void SessionCore::close_connection(uint16_t code, const std::string& text, uint32_t method) {

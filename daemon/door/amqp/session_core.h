@@ -35,6 +35,7 @@ class Fetcher;
 class BodyStream;
 class Undeliverable;
 class OwnSettles;
+class BrokerExchanges;
 class Hops;
 class Parks;
 class PrivateChannel;
@@ -94,6 +95,7 @@ class SessionCore {
   std::unique_ptr<BodyStream> body_stream;
   std::unique_ptr<Undeliverable> undeliverable;
   std::unique_ptr<OwnSettles> own_settles;
+  std::unique_ptr<BrokerExchanges> broker_exchanges;
   std::unique_ptr<Hops> hops;
   std::unique_ptr<Parks> parks;
   std::unique_ptr<PrivateChannel> private_channel;
@@ -101,6 +103,7 @@ class SessionCore {
   bool draining = false;     // no new delivery is begun
   bool client_gone = false;  // the client's socket ended: nothing more goes there
   bool ending = false;       // a connection.close is on its way down or up: client frames are dropped
+  bool closing = false;      // the connection's close waits for the returns that are being restored
 
   uint64_t now_ms() const { return uv_now(loop); }
 
@@ -112,8 +115,9 @@ class SessionCore {
     return channel(delivery.channel, delivery.generation);
   }
   Channel& open_channel(uint16_t id);
-  void abandon(Channel& channel);    // aborts what it has under way, and drops what it holds
-  void forget_channel(uint16_t id);  // aborts what it had under way
+  // Aborts what it has under way, and drops what it holds but for its returns: they are still the client's.
+  void abandon(Channel& channel);
+  void forget_channel(uint16_t id);  // drops its returns too
   const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
   size_t open_channels() const { return open_channels_; }
 
@@ -137,9 +141,13 @@ class SessionCore {
   // Tells the client those of such closes that it may know by now.
   void tell_closes();
   bool has_untold_closes() const { return !untold_closes_.empty(); }
-  // A close-ok of a client_closing or broker_closing channel was relayed. When none is owed any more, the id
-  // is free.
+  // A close-ok of a client_closing or broker_closing channel was relayed, or put behind its returns. When
+  // none is owed any more and all are handed over, the id is free.
   void end_relayed_close(Channel& channel);
+  // Does so for those that had returns. Once a turn, before the flush.
+  void end_relayed_closes();
+  // Something that the client has to see before its connection's end is being restored.
+  bool has_returns() const;
   // Closes the connection by bellhop's own decision. Frames already relayed stay relayed.
   void close_connection(uint16_t code, const std::string& text, uint32_t method = 0);
 
@@ -171,7 +179,8 @@ class SessionCore {
  private:
   std::vector<std::unique_ptr<Channel>> channels_;
   size_t open_channels_ = 0;
-  std::vector<uint16_t> untold_closes_;  // channels that close, and whose client does not know yet
+  std::vector<uint16_t> untold_closes_;   // channels that close, and whose client does not know yet
+  std::vector<uint16_t> unended_closes_;  // channels whose close-ok stands behind their returns
   uint64_t generations_ = 0;
   uint64_t held_bytes_ = 0;             // all of it
   uint64_t held_for_client_bytes_ = 0;  // of held_bytes_

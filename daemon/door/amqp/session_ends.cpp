@@ -26,6 +26,7 @@ using namespace proto;
 namespace {
 
 constexpr uint64_t close_wait_ms = 5000;     // for a close-ok
+constexpr uint64_t farewell_wait_ms = 5000;  // for returns that are being restored, before a connection.close
 constexpr uint64_t linger_ms = 5000;         // for a gone client's complete publishes
 constexpr uint64_t connect_again_ms = 200;   // after a broker that ended before its start
 constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose writes we shut
@@ -51,13 +52,49 @@ void Session::client_vanished() {
   set_deadline(linger_deadline_ms_, linger_ms);
 }
 
-// A connection.close went down.
-void Session::await_client_close_ok() {
+bool Session::owes_content() const {
+  return core_->has_returns() || core_->body_stream->is_streaming() ||
+         (core_->writer->is_busy() && broker_leg_ != Leg::closed);
+}
+
+// A connection.close goes down, behind the content that is half out and the returns that the client has not
+// been handed yet.
+void Session::tell_client(Buffer connection_close) {
+  farewell_ = std::move(connection_close);
+  core_->closing = core_->draining = true;
+  if (owes_content()) {
+    set_deadline(farewell_deadline_ms_, farewell_wait_ms);
+  } else {
+    say_farewell();
+  }
+}
+
+void Session::say_farewell() {
+  const Buffer farewell = std::exchange(farewell_, {});
+  farewell_deadline_ms_ = 0;
+  if (core_->writer->is_busy()) {
+    // Nothing can be said inside a content that will never be whole.
+    end_client_leg();
+    return;
+  }
+  core_->client->outbox().append(farewell);
   client_leg_ = Leg::close_sent;
   set_deadline(client_deadline_ms_, close_wait_ms);
 }
 
-void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t method) {
+// The broker's answer to the client's connection.close came, or never will. So does the client's, behind the
+// returns.
+void Session::answer_client_close() {
+  if (owes_content()) return;
+  if (core_->writer->is_busy()) {
+    end_client_leg();
+    return;
+  }
+  put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
+  wait_for_client_end();
+}
+
+void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t method, bool at_once) {
   if (stage_ == Stage::ending || finished_) return;
   stage_ = Stage::ending;
   core_->ending = true;
@@ -78,9 +115,11 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
     tell_trouble("session closed", text, line);
   }
   if (client_leg_ == Leg::open && !core_->client_gone) {
-    Close close{code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)};
-    put_close(core_->client->outbox().tail(), method::connection_close, 0, close);
-    await_client_close_ok();
+    Buffer frame;
+    put_close(frame, method::connection_close, 0,
+              {code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)});
+    tell_client(std::move(frame));
+    if (at_once && !farewell_.empty()) say_farewell();
   } else if (core_->client_gone) {
     end_client_leg();
   }
@@ -90,14 +129,8 @@ void Session::broker_ended(const std::string& reason) {
   bool expected = broker_leg_ == Leg::close_sent || stage_ == Stage::ending;
   bool handshaking = stage_ == Stage::handshake;
   end_broker_leg();
-  if (expected) {
-    if (close_relayed_ && client_leg_ == Leg::open) {
-      // The broker took the client's close and just went: the client gets its answer all the same.
-      put_empty_method(core_->client->outbox().tail(), method::connection_close_ok, 0);
-      wait_for_client_end();
-    }
-    return;
-  }
+  // After a close of the client's, it gets its answer all the same.
+  if (expected) return;
   if (handshaking && !handshake_->has_begun() && core_->now_ms() + connect_again_ms < connect_deadline_ms_) {
     // Not reached after all: a node that is starting or has just died, or a balancer with none behind it.
     spdlog::warn("session={} broker={} ended the connection before its start, trying again: {}", id_,
@@ -119,6 +152,8 @@ void Session::broker_ended(const std::string& reason) {
 }
 
 void Session::wait_for_client_end() {
+  if (client_leg_ == Leg::closed) return;
+  if (!farewell_.empty()) say_farewell();
   if (client_leg_ == Leg::closed) return;
   client_leg_ = Leg::half;
   leaving_.store(true, std::memory_order_relaxed);  // before the client can read it
@@ -207,6 +242,7 @@ void Session::check_ends() {
     end_of_client_frames();
     if (is_settled()) {
       close_relayed_ = true;
+      core_->closing = core_->draining = true;
       close_broker_leg();
       if (broker_leg_ != Leg::close_sent) {
         // During the handshake: the broker has nothing to say about it.
@@ -239,9 +275,15 @@ void Session::check_ends() {
     end_client_leg();
   }
   if (due(broker_deadline_ms_)) end_broker_leg();
+  if (is_client_closing() && farewell_.empty() && broker_leg_ == Leg::closed) answer_client_close();
+  if (!farewell_.empty() && client_leg_ == Leg::open && (!owes_content() || due(farewell_deadline_ms_))) {
+    say_farewell();
+    core_->client->flush();
+  }
 
   bool parks = broker_leg_ == Leg::open && core_->undeliverable->is_parking() && !due(linger_deadline_ms_);
-  if (stage_ == Stage::ending && core_->ending && !abandoned_ && !parks) {
+  if (stage_ == Stage::ending && core_->ending && !abandoned_ && !parks &&
+      (farewell_.empty() || client_leg_ != Leg::open)) {
     abandoned_ = true;
     core_->body_stream->cancel();
     for (size_t id = 0; id < core_->channels().size(); ++id) core_->forget_channel(static_cast<uint16_t>(id));

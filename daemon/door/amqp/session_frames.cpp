@@ -31,15 +31,16 @@ void Session::on_client_connection_frame(const Frame& frame) {
     return;
   }
   if (number == method::connection_close) {
-    if (client_leg_ == Leg::close_sent) {
-      put_empty_method(core_->writer->content(), method::connection_close_ok, 0);
+    if (client_leg_ == Leg::close_sent || !farewell_.empty()) {
+      Buffer& out = farewell_.empty() ? core_->writer->content() : farewell_;
+      put_empty_method(out, method::connection_close_ok, 0);
     } else {
       client_wants_close_ = true;
       end_reason_ = "closed by the client";
     }
     return;
   }
-  if (client_leg_ != Leg::open) return;
+  if (client_leg_ != Leg::open || !farewell_.empty()) return;
   if (frame.type != frame_method) {
     close_by_bellhop(505, "UNEXPECTED_FRAME - a content frame on channel 0", 0);
     return;
@@ -70,8 +71,8 @@ bool Session::on_broker_frame(const Frame& frame) {
     on_broker_connection_frame(frame);
     return true;
   }
-  if (stage_ < Stage::running) return false;
-  if (broker_leg_ == Leg::close_sent) return true;
+  if (stage_ < Stage::running || frame.type == frame_heartbeat) return false;
+  if (broker_leg_ == Leg::close_sent && !is_client_closing()) return true;
   if (core_->private_channel != nullptr && frame.channel == core_->private_channel->id()) {
     return core_->private_channel->on_frame(frame);
   }
@@ -83,12 +84,7 @@ void Session::on_broker_connection_frame(const Frame& frame) {
   if (frame.type == frame_heartbeat) return;
   uint32_t number = frame.type == frame_method ? method_number(frame.payload) : 0;
   if (number == method::connection_close_ok) {
-    if (close_relayed_ && client_leg_ == Leg::open) {
-      core_->writer->end_content();
-      core_->client->outbox().append(frame.raw);
-      wait_for_client_end();
-    }
-    end_broker_leg();
+    end_broker_leg();  // the client's answer: answer_client_close()
     return;
   }
   if (number == method::connection_close) {
@@ -97,12 +93,9 @@ void Session::on_broker_connection_frame(const Frame& frame) {
         "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
     tell_trouble("session closed", end_reason_, fmt::format("session={} {}", id_, end_reason_));
     put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
-    if (client_leg_ == Leg::open) {
-      core_->client->outbox().append(frame.raw);
-      await_client_close_ok();
-    }
     stage_ = Stage::ending;
     core_->ending = true;
+    if (client_leg_ == Leg::open) tell_client(Buffer(frame.raw.begin(), frame.raw.end()));
     core_->broker->flush();
     end_broker_leg();
     return;

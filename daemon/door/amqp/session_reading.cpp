@@ -25,14 +25,15 @@ bool Session::client_may_advance() const {
   // A client may send the whole opening in one go: what is not its turn yet waits.
   if (stage_ == Stage::handshake)
     return client_leg_ == Leg::open && !client_wants_close_ && handshake_->awaits_client();
-  if (client_leg_ == Leg::close_sent) return true;
+  if (client_leg_ == Leg::close_sent || !farewell_.empty()) return true;
   return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
          !core_->ending && !is_backed_up(*core_->broker) && !core_->over_budget();
 }
 
 bool Session::broker_may_advance() const {
-  if (broker_leg_ == Leg::close_sent) return true;
-  if (broker_leg_ != Leg::open || core_->body_stream->is_streaming() || is_backed_up(*core_->client))
+  if (broker_leg_ == Leg::close_sent && !is_client_closing()) return true;
+  if (broker_leg_ == Leg::closed || broker_leg_ == Leg::none || core_->body_stream->is_streaming() ||
+      is_backed_up(*core_->client))
     return false;
   // What is held for a park, or for the rest of a check, is freed only by what the broker says next: its
   // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way,
@@ -52,8 +53,10 @@ bool Session::is_full() const {
 }
 
 void Session::skip_broker_turn() {
-  // It may not be read for another reason than the client's pace: nothing is gained by waiting for it.
-  if (!is_backed_up(*core_->client) && core_->broker->is_paused() && !broker_may_advance())
+  // It may not be read for another reason than the client's pace, or never again: nothing is gained by
+  // waiting for it.
+  if (broker_leg_ == Leg::closed ||
+      (!is_backed_up(*core_->client) && core_->broker->is_paused() && !broker_may_advance()))
     core_->body_stream->broker_had_its_turn();
 }
 

@@ -41,7 +41,8 @@ void Session::tick() {
     if (auto wait_ms = core_->fetcher->tick()) next = std::min(next, *wait_ms);
     if (core_->draining) next = std::min<uint64_t>(next, 100);
   }
-  for (uint64_t deadline : {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_}) {
+  for (uint64_t deadline :
+       {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_, farewell_deadline_ms_}) {
     if (deadline > now) next = std::min(next, deadline - now);
   }
   schedule_tick(std::max<uint64_t>(next, 1));

@@ -96,7 +96,9 @@ void Undeliverable::settle(const std::shared_ptr<Delivery>& delivery) {
   }
   // The client waits for an answer to its get: there is nothing for it.
   if (delivery->kind == DeliveryKind::get_ok) {
-    proto::put_empty_method(core_.writer->own(), proto::method::basic_get_empty, channel->id, 1);
+    Buffer empty;
+    proto::put_empty_method(empty, proto::method::basic_get_empty, channel->id, 1);
+    if (!core_.lanes->waits_behind_returns(*channel, empty)) put(core_.writer->own(), empty);
   }
   core_.lanes->pump(*channel);
 }

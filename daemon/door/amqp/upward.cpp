@@ -79,6 +79,9 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
       return core_.publisher->on_header(channel, frame);
     case frame_body:
       return core_.publisher->on_body(channel, frame);
+    case frame_heartbeat:
+      core_.close_connection(505, "UNEXPECTED_FRAME - a heartbeat on channel " + std::to_string(channel.id));
+      return true;
     default:
       break;
   }

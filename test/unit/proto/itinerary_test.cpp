@@ -80,6 +80,8 @@ TEST_CASE("white space and another order of keys are read, and written the one w
                   ":\"e\" } ] }\r\n") == R"({"steps":[{"exchange":"e","routingKey":"k"}]})");
   CHECK(rewritten(R"({"steps":[]})") == R"({"steps":[]})");
   CHECK(rewritten(R"({"steps":[],"done":null})") == R"({"steps":[]})");
+  CHECK(rewritten(R"({"steps":null})") == R"({"steps":[]})");
+  CHECK(Itinerary::parse(R"({"steps":null})").value().is_finished());
 }
 
 TEST_CASE("a completion time that was read is kept as text", "[itinerary]") {
@@ -142,7 +144,6 @@ TEST_CASE("what is no itinerary is refused", "[itinerary]") {
                            "null",
                            "\"steps\"",
                            "{}",
-                           R"({"steps":null})",
                            R"({"steps":{}})",
                            R"({"steps":"a,b"})",
                            R"({"steps":["a"]})",

@@ -86,10 +86,12 @@ TEST_CASE("a slip walks its steps to the end and keeps its run", "[routing_slip]
   CHECK(read->run_id() == run);
 }
 
-TEST_CASE("a position is an integer of any width or decimal text", "[routing_slip]") {
-  for (const char* one : {"'b' 01", "'B' 01", "'s' 0001", "'u' 0001", "'I' 00000001", "'i' 00000001",
-                          "'l' 0000000000000001", "'L' 0000000000000001", "'T' 0000000000000001",
-                          "'S' 00000001 '1'", "'S' 00000002 '01'", "'S' 00000003 ' 1 '"}) {
+TEST_CASE("a position is an integer of any width, a float's whole part, or decimal text", "[routing_slip]") {
+  for (const char* one :
+       {"'b' 01", "'B' 01", "'s' 0001", "'u' 0001", "'I' 00000001", "'i' 00000001", "'l' 0000000000000001",
+        "'L' 0000000000000001", "'T' 0000000000000001", "'S' 00000001 '1'", "'S' 00000002 '01'",
+        "'S' 00000003 ' 1 '", "'x' 00000001 '1'", "'x' 00000002 '01'", "'f' 3F800000", "'f' 3FFFFFFF",
+        "'d' 3FF0000000000000", "'d' 3FFFFFFFFFFFFFFF"}) {
     INFO(one);
     CHECK(at_position(one).position() == 1);
     CHECK(at_position(one).current() == "charge");
@@ -97,10 +99,29 @@ TEST_CASE("a position is an integer of any width or decimal text", "[routing_sli
 }
 
 TEST_CASE("a position that is missing, unreadable or negative is 0", "[routing_slip]") {
-  for (const char* zero :
-       {"", "'V'", "'S' 00000000", "'S' 00000003 'one'", "'S' 00000003 '1.0'", "'d' 3FF0000000000000",
-        "'F' 00000000", "'b' FF", "'s' FFFF", "'I' FFFFFFFF", "'l' FFFFFFFFFFFFFFFF", "'S' 00000002 '-1'",
-        "'S' 00000014 '99999999999999999999'"}) {
+  for (const char* zero : {"",
+                           "'V'",
+                           "'S' 00000000",
+                           "'S' 00000003 'one'",
+                           "'S' 00000003 '1.0'",
+                           "'x' 00000000",
+                           "'x' 00000002 '-1'",
+                           "'x' 00000003 'one'",
+                           "'f' 00000000",
+                           "'f' BF800000",
+                           "'f' 7F800000",
+                           "'f' 7FC00000",
+                           "'d' 3FEFFFFFFFFFFFFF",
+                           "'d' C000000000000000",
+                           "'d' 7FF0000000000000",
+                           "'d' 7FF8000000000000",
+                           "'F' 00000000",
+                           "'b' FF",
+                           "'s' FFFF",
+                           "'I' FFFFFFFF",
+                           "'l' FFFFFFFFFFFFFFFF",
+                           "'S' 00000002 '-1'",
+                           "'S' 00000014 '99999999999999999999'"}) {
     INFO(zero);
     CHECK(at_position(zero).position() == 0);
     CHECK(!at_position(zero).is_finished());
@@ -108,8 +129,10 @@ TEST_CASE("a position that is missing, unreadable or negative is 0", "[routing_s
 }
 
 TEST_CASE("a position past the end is finished", "[routing_slip]") {
-  for (const char* past : {"'B' 03", "'B' FF", "'i' FFFFFFFF", "'l' 7FFFFFFFFFFFFFFF", "'L' FFFFFFFFFFFFFFFF",
-                           "'S' 00000013 '9223372036854775807'"}) {
+  for (const char* past :
+       {"'B' 03", "'B' FF", "'i' FFFFFFFF", "'l' 7FFFFFFFFFFFFFFF", "'L' FFFFFFFFFFFFFFFF",
+        "'S' 00000013 '9223372036854775807'", "'x' 00000001 '3'", "'f' 40400000", "'f' 7F7FFFFF",
+        "'d' 4008000000000000", "'d' 43E0000000000000", "'d' 7FEFFFFFFFFFFFFF"}) {
     INFO(past);
     RoutingSlip slip = at_position(past);
     CHECK(slip.is_finished());
@@ -190,7 +213,21 @@ TEST_CASE("a slip that may not start says why", "[routing_slip]") {
 }
 
 TEST_CASE("step names", "[routing_slip]") {
-  for (const char* name : {"a", "Z", "0", "charge.card", "step-2", "a..b", "a-"}) CHECK(is_step_name(name));
-  for (const char* name : {"", ".a", "-a", "a b", "a,b", "a_b", "a#", "*", "\xC3\xA9"})
+  for (const char* name :
+       {"a", "Z", "0", "charge.card", "step-2", "a..b", "a-", "check_stock", ".a", "-a", "a b", "a#", "*",
+        "a/b", "\xC3\xA9", "\xE5\x87\xBA\xE8\x8D\xB7", "\xF0\x9F\x93\xA6", "a\xC2\xA0z"}) {
+    INFO(name);
+    CHECK(is_step_name(name));
+  }
+  for (const char* name :
+       {"", ",", "a,b", " a", "a ", "\ta", "a\n", "a\nb", "a\x1F", "a\x7Fz", "a\xC2\x85z",
+        "\xC2\xA0"
+        "a",
+        "a\xE3\x80\x80",
+        // No UTF-8: cut, overlong, a surrogate, above U+10FFFF, a lone continuation, Latin-1.
+        "a\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "caf\xE9"}) {
+    INFO(name);
     CHECK(!is_step_name(name));
+  }
+  CHECK(!is_step_name(std::string_view("a\0b", 3)));
 }

@@ -38,6 +38,16 @@ struct Rig {
     channel.post(std::move(item));
   }
 
+  void ask(const std::string& name) {
+    PrivateChannel::Item question;
+    question.asks = true;
+    proto::put_exchange_declare_passive(question.frames, id, name);
+    question.done = [this, name](const PrivateChannel::Outcome& outcome) {
+      outcomes += name + (outcome.kind == Kind::acked ? "? yes " : "? " + std::to_string(outcome.code) + " ");
+    };
+    channel.post(std::move(question));
+  }
+
   static Buffer publish_of(const std::string& name) {
     Buffer frames;
     proto::put_body_frames(frames, id, as_bytes("publish " + name), 4096);
@@ -68,6 +78,9 @@ struct Rig {
           break;
         case method::queue_declare:
           out += "declare";
+          break;
+        case method::exchange_declare:
+          out += "question";
           break;
         case method::channel_close_ok:
           out += "close-ok";
@@ -274,4 +287,66 @@ TEST_CASE("frames that do not belong here break the protocol", "[private_channel
   proto::put_return(returned, id, {312, "NO_ROUTE", "e", "k"});
   REQUIRE(rig.hear(returned));
   CHECK_FALSE(rig.hear(body));  // a header is due
+}
+
+TEST_CASE("a question is asked when nothing else is under way, and nothing is sent before its answer",
+          "[private_channel]") {
+  Rig rig;
+  rig.post("a");
+  rig.open();
+  CHECK(rig.sent() == "<a>");
+  rig.ask("p");
+  rig.post("b");
+  CHECK(rig.sent().empty());
+  rig.ack(1);
+  CHECK(rig.sent() == "question");
+  REQUIRE(rig.hear_empty(method::exchange_declare_ok));
+  CHECK(rig.sent() == "<b>");
+  rig.ack(2);
+  CHECK(rig.outcomes == "a:acked p? yes b:acked ");
+  CHECK(rig.channel.is_idle());
+}
+
+TEST_CASE("an answer that closes the channel is the question's alone, and what was posted behind it goes on",
+          "[private_channel]") {
+  Rig rig;
+  rig.ask("p");
+  rig.open();
+  CHECK(rig.sent() == "question");
+  rig.ask("q");
+  rig.post("a");
+  rig.post("b");
+  rig.close(404, "NOT_FOUND");
+  CHECK(rig.outcomes == "p? 404 ");
+  CHECK(rig.sent() == "close-ok open");
+  REQUIRE(rig.hear_empty(method::channel_open_ok, 4));
+  CHECK(rig.sent() == "select");
+  REQUIRE(rig.hear_empty(method::confirm_select_ok));
+  CHECK(rig.sent() == "question");
+  REQUIRE(rig.hear_empty(method::exchange_declare_ok));
+  CHECK(rig.sent() == "<a> <b>");
+  rig.ack(2, true);
+  CHECK(rig.outcomes == "p? 404 q? yes a:acked b:acked ");
+}
+
+TEST_CASE("where an item goes may be decided by the answer before it", "[private_channel]") {
+  Rig rig;
+  rig.ask("p");
+  PrivateChannel::Item item;
+  item.frames = Rig::publish_of("there");
+  item.prepare = [&rig](PrivateChannel::Item& sent) {
+    sent.frames = Rig::publish_of(rig.outcomes == "p? 404 " ? "elsewhere" : "there");
+  };
+  item.done = [&rig](const PrivateChannel::Outcome&) { rig.outcomes += "done "; };
+  rig.channel.post(std::move(item));
+  rig.open();
+  CHECK(rig.sent() == "question");
+  rig.close(404, "NOT_FOUND");
+  CHECK(rig.sent() == "close-ok open");
+  REQUIRE(rig.hear_empty(method::channel_open_ok, 4));
+  CHECK(rig.sent() == "select");
+  REQUIRE(rig.hear_empty(method::confirm_select_ok));
+  CHECK(rig.sent() == "<elsewhere>");
+  rig.ack(1);
+  CHECK(rig.outcomes == "p? 404 done ");
 }

@@ -56,14 +56,14 @@ std::string current(const Buffer& fields, const config::Pipeline* preferred = nu
 }
 
 std::string advanced(const Buffer& fields, std::string_view key = {},
-                     const config::Pipeline* input = nullptr) {
+                     const config::PipelineStep& input = {}) {
   auto next = next_stop(fields, key, input, routing(), fresh, noon_s);
   if (!next) return next.error();
   return next.value().is_finished ? "finished" : to_text(next.value().to);
 }
 
 std::string fields_after(const Buffer& fields) {
-  return to_hex(next_stop(fields, {}, nullptr, routing(), fresh, noon_s).value().fields);
+  return to_hex(next_stop(fields, {}, {}, routing(), fresh, noon_s).value().fields);
 }
 
 }  // namespace
@@ -105,12 +105,63 @@ TEST_CASE("which pipeline: the routing key's, else the input's, else the only on
   const config::Pipeline* const returns = routing().pipeline("returns");
   const Buffer slip = declared("refund,validate", 0);
   CHECK(advanced(slip, "orders") == "orders|validate");
-  CHECK(advanced(slip, "orders", returns) == "orders|validate");
-  CHECK(advanced(slip, "no.pipeline", returns) == "returns|validate");
-  CHECK(advanced(slip, {}, returns) == "returns|validate");
+  CHECK(advanced(slip, "orders", {returns}) == "orders|validate");
+  CHECK(advanced(slip, "no.pipeline", {returns}) == "returns|validate");
+  CHECK(advanced(slip, {}, {returns}) == "returns|validate");
   CHECK(advanced(slip).starts_with("routing slip: no pipeline, or more than one, has the step 'validate'"));
-  CHECK(advanced(declared("validate,reserve", 0), "returns") ==
-        "routing slip: pipeline 'returns' has no step 'reserve'");
+}
+
+TEST_CASE("a message finishes along the route that it was given, whatever steps the configuration has now",
+          "[next_stop]") {
+  const config::Pipeline* const returns = routing().pipeline("returns");
+  CHECK(advanced(declared("validate,reserve", 0), "returns") == "returns|reserve");
+  CHECK(advanced(declared("validate,check_stock,refund", 0), {}, {returns}) == "returns|check_stock");
+  CHECK(advanced(declared("old,gone,refund", 0), "returns") == "returns|gone");
+  CHECK(advanced(declared("old,gone,refund", 0)).starts_with("routing slip: no pipeline"));
+  // A start is no hop, which would be returned: a step that nobody knows is refused.
+  CHECK(current(declared("gone,refund", 0), returns).starts_with("routing slip: no pipeline"));
+  CHECK(current(declared("gone,refund", 0)).starts_with("routing slip: no pipeline"));
+}
+
+TEST_CASE("a step whose queue's name would be too long leads nowhere", "[next_stop]") {
+  const config::Pipeline* const returns = routing().pipeline("returns");
+  const std::string fits(247, 's'), too_long(248, 's');
+  CHECK(advanced(declared("a," + fits, 0), {}, {returns}) == "returns|" + fits);
+  CHECK(
+      advanced(declared("a," + too_long, 0), {}, {returns}) ==
+      "routing slip: a step of pipeline 'returns' has a name with which its queue's would have more than 255 "
+      "bytes");
+}
+
+TEST_CASE("without a slip a message stands at the step whose queue it came from", "[next_stop]") {
+  const config::PipelineStep reserve = routing().step_of_queue("orders.reserve");
+  REQUIRE(reserve.step != nullptr);
+  CHECK(advanced({}, {}, reserve) == "orders|dispatch");
+  auto next = next_stop({}, {}, reserve, routing(), fresh, noon_s);
+  CHECK(to_hex(next.value().fields) == to_hex(declared("validate,reserve,dispatch", 2, fresh)));
+  CHECK(next.value().run_id == fresh);
+  CHECK(advanced({}, {}, routing().step_of_queue("orders.dispatch")) == "finished");
+  CHECK(advanced({}, {}, routing().step_of_queue("orders.gone")).find("carries none") != std::string::npos);
+  // A slip that is there counts.
+  CHECK(advanced(declared("validate,reserve,dispatch", 0), {}, reserve) == "orders|reserve");
+}
+
+TEST_CASE("where the pipeline has no exchange a step is sent to by its queue", "[next_stop]") {
+  const config::Pipeline* const orders = routing().pipeline("orders");
+  const Destination step{"orders", "reserve", orders};
+  CHECK(to_text(with_exchange(step, {})) == "orders|reserve");
+  CHECK(to_text(with_exchange(step, {routing().pipeline("returns")})) == "orders|reserve");
+  CHECK(to_text(with_exchange(step, {orders})) == "|orders.reserve");
+  CHECK(to_text(with_exchange({"orders", "k"}, {orders})) == "orders|k");  // an itinerary's stop
+}
+
+TEST_CASE("a hop too many is known as one", "[next_stop]") {
+  const auto is_one_too_many = [](const Buffer& fields) {
+    return next_stop(fields, {}, {}, routing(), fresh, noon_s).value().was_finished;
+  };
+  CHECK(!is_one_too_many(declared("validate", 0)));
+  CHECK(is_one_too_many(declared("validate", 1)));
+  CHECK(is_one_too_many(itinerary(R"({"steps":null})")));
 }
 
 TEST_CASE("advancing an itinerary moves its first stop to done", "[next_stop]") {
@@ -136,7 +187,8 @@ TEST_CASE("of both forms the itinerary counts, and only it is rewritten", "[next
 }
 
 TEST_CASE("a slip that cannot be read or may not be followed is an error", "[next_stop]") {
-  CHECK(advanced({}) == "routing slip: the message carries none");
+  CHECK(advanced({}) ==
+        "routing slip: the message carries none, and bellhop-ack names no delivery from the queue of a step");
   CHECK(advanced(itinerary("nonsense")).starts_with("header acemq-routing-slip: not JSON"));
   const std::string forbidden =
       R"({"steps":[{"exchange":"a","routingKey":"b"},{"exchange":"amq.fanout","routingKey":"k"}]})";

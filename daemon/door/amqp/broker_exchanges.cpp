@@ -1,0 +1,121 @@
+#include "daemon/door/amqp/broker_exchanges.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/session_core.h"
+#include "daemon/message/transaction.h"
+
+namespace bellhop {
+
+namespace {
+
+using Pipelines = std::vector<const config::Pipeline*>;
+
+bool has(const Pipelines& pipelines, const config::Pipeline& pipeline) {
+  return std::find(pipelines.begin(), pipelines.end(), &pipeline) != pipelines.end();
+}
+
+// Exchange types that return a mandatory message and deliver it later all the same: plugins of RabbitMQ and
+// its community.
+bool is_keeping_type(std::string_view type) {
+  return type == "x-recent-history" || type == "x-delayed-message" || type == "x-lvc";
+}
+
+}  // namespace
+
+bool BrokerExchanges::know(const config::Pipeline* pipeline) {
+  if (core_.private_channel == nullptr || know_all()) return true;
+  if (pipeline != nullptr) {
+    if (has(known_, *pipeline)) return true;
+    ask(*pipeline);
+    return false;
+  }
+  for (const config::Pipeline& each : core_.config.pipelines) ask(each);
+  return know_all();
+}
+
+bool BrokerExchanges::know_all() const {
+  return known_.size() == core_.config.pipelines.size();
+}
+
+void BrokerExchanges::ask(const config::Pipeline& pipeline) {
+  if (has(known_, pipeline) || has(asked_, pipeline)) return;
+  asked_.push_back(&pipeline);
+  PrivateChannel::Item question;
+  question.asks = true;
+  proto::put_exchange_declare_passive(question.frames, core_.private_channel->id(), pipeline.name);
+  question.done = [this, &pipeline](const PrivateChannel::Outcome& outcome) {
+    std::erase(asked_, &pipeline);
+    known_.push_back(&pipeline);
+    if (outcome.kind != PrivateChannel::Outcome::Kind::refused || outcome.code != 404) return;
+    missing_.push_back(&pipeline);
+    spdlog::info(
+        "session={} pipeline={} the broker has no exchange of that name: messages for its steps go to their "
+        "queues, {}.<step>, through the default exchange",
+        core_.session_id, pipeline.name, pipeline.name);
+  };
+  core_.private_channel->post(std::move(question));
+}
+
+void BrokerExchanges::forget(const config::Pipeline& pipeline) {
+  std::erase(known_, &pipeline);
+  std::erase(missing_, &pipeline);
+}
+
+void BrokerExchanges::ask_what_it_keeps(const std::string& exchange,
+                                        std::function<void(Keeps keeps)> answer) {
+  if (keeps_nothing(exchange)) {
+    answer(Keeps::nothing);
+    return;
+  }
+  if (auto found = keeps_.find(exchange); found != keeps_.end()) {
+    answer(found->second);
+    return;
+  }
+  PrivateChannel::Item question;
+  question.asks = true;
+  proto::put_exchange_declare_as_direct(question.frames, core_.private_channel->id(), exchange);
+  question.done = [this, exchange, answer = std::move(answer)](const PrivateChannel::Outcome& outcome) {
+    const std::string type = type_in_refusal(outcome.text);
+    Keeps keeps = is_plain_direct(outcome.text) ? Keeps::nothing : Keeps::unknown;
+    if (is_keeping_type(type)) {
+      keeps = Keeps::messages;
+      spdlog::info(
+          "session={} exchange={} type={} keeps messages and returns them all the same: a hop that it "
+          "returns "
+          "counts as sent",
+          core_.session_id, exchange, type);
+    } else if (outcome.code == 403) {
+      spdlog::warn(
+          "session={} exchange={} bellhop may not find out its type, for want of the permission to configure "
+          "it: "
+          "a hop that it returns is refused, also where the exchange keeps it",
+          core_.session_id, exchange);
+    }
+    keeps_[exchange] = keeps;
+    answer(keeps);
+  };
+  core_.private_channel->post(std::move(question));
+}
+
+bool is_plain_direct(std::string_view text) {
+  return text.find("inequivalent arg 'alternate-exchange'") != std::string_view::npos &&
+         text.ends_with("but current is none");
+}
+
+// "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'E' in vhost '/': received 'direct' but current
+// is 'topic'", where RabbitMQ puts a type with a dash into two pairs of quotes.
+std::string type_in_refusal(std::string_view text) {
+  constexpr std::string_view before = "but current is '";
+  const size_t at = text.rfind(before);
+  if (text.find("inequivalent arg 'type'") == std::string_view::npos || at == std::string_view::npos)
+    return {};
+  text.remove_prefix(at + before.size());
+  if (text.starts_with('\'')) text.remove_prefix(1);
+  return std::string(text.substr(0, text.find('\'')));
+}
+
+}  // namespace bellhop

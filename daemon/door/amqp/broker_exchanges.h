@@ -1,0 +1,57 @@
+// BrokerExchanges: what this session has found out about exchanges at the broker.
+//
+// Whether a pipeline's exchange is there: where it is not (the AceMQ Pipelines of .NET declare none), a
+// step's messages go to its queue through the default exchange (proto/README.md, "Pipeline"). Asked once a
+// session.
+//
+// Whether an exchange that returned a hop keeps messages for later: such a return says nothing, and a hop
+// that is sent again because of it comes twice. Asked at the first return, once a session.
+//
+// Questions travel on the private channel while nothing else of it is under way, since the broker may answer
+// with the channel's close. One thread (the session's).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "config/routing_table.h"
+
+namespace bellhop {
+
+class SessionCore;
+
+class BrokerExchanges {
+ public:
+  explicit BrokerExchanges(SessionCore& core) : core_(core) {}
+
+  // Whether it is known if the pipeline (null: each that is configured) has its exchange; asks if it is not.
+  // A hop that is posted after a question is sent after its answer.
+  bool know(const config::Pipeline* pipeline);
+  bool know_all() const;
+  // Those known to have no exchange.
+  const std::vector<const config::Pipeline*>& missing() const { return missing_; }
+  // It was not as it was known to be: the next that needs it asks again.
+  void forget(const config::Pipeline& pipeline);
+
+  // nothing: what it returns no queue has. messages: it delivers later what it returned.
+  enum class Keeps { nothing, messages, unknown };
+  // Tells `answer`, at once or later, what the exchange keeps of what it returns.
+  void ask_what_it_keeps(const std::string& exchange, std::function<void(Keeps keeps)> answer);
+
+ private:
+  void ask(const config::Pipeline& pipeline);
+
+  SessionCore& core_;
+  std::vector<const config::Pipeline*> asked_, known_, missing_;
+  std::map<std::string, Keeps> keeps_;
+};
+
+// The type of the exchange that a refused declaration (`text`, as a direct one) found, empty when it does not
+// say. Exposed for tests.
+std::string type_in_refusal(std::string_view text);
+// Whether that refusal found a durable direct exchange without an alternate exchange among its arguments.
+bool is_plain_direct(std::string_view text);
+
+}  // namespace bellhop

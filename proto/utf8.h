@@ -1,0 +1,14 @@
+// UTF-8 (RFC 3629), one code point at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace bellhop::proto {
+
+// Takes the first code point off `text`. Nothing, and `text` as it was: it is empty, or does not begin with
+// well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
+std::optional<uint32_t> take_code_point(std::string_view& text);
+
+}  // namespace bellhop::proto
