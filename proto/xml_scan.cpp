@@ -86,7 +86,8 @@ std::string decode(std::string_view text) {
     out += text.substr(0, at);
     if (at == std::string_view::npos) break;
     text.remove_prefix(at + 1);
-    const size_t end = text.find(';');
+    // No farther than an entity reaches: many '&' without an end would cost the square of their number.
+    const size_t end = text.substr(0, entity_bytes_max + 1).find(';');
     if (end <= entity_bytes_max && put_entity(out, text.substr(0, end))) {
       text.remove_prefix(end + 1);
     } else {

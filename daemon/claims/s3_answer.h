@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace bellhop {
 
@@ -15,13 +16,19 @@ struct S3Answer {
   long status = 0;              // 0: no answer came
   std::string etag;             // with its quotes, as it goes into If-Match
   std::optional<uint64_t> content_bytes;
-  std::string content_range;
-  std::string body;       // an error's, or a small answer's; at most 1 MiB
-  bool sent_all = false;  // the whole request was handed to the connection
-  bool stalled = false;   // ended by bellhop: nothing moved for the store's `timeout`
-  bool endless = false;   // ended by bellhop: its body went beyond what is kept
+  std::string content_range, content_type, content_encoding;
+  std::string encryption;   // x-amz-server-side-encryption
+  std::string date;         // the service's clock, as it wrote it
+  std::string retry_after;  // as the service wrote it
+  std::string body;         // an error's, or a small answer's; at most what its request keeps
+  bool sent_all = false;    // the whole request was handed to the connection
+  bool stalled = false;     // ended by bellhop: nothing moved for the store's `timeout`
+  bool endless = false;     // ended by bellhop: it went beyond what is kept
+  bool unsent = false;      // no attempt was made: transport_error says why
+  std::string doubt;        // why a 2xx does not show that the request was carried out (s3_doubt.h)
 
-  bool ok() const { return code == CURLE_OK && status >= 200 && status < 300; }
+  // Carried out, and shown to be.
+  bool ok() const { return code == CURLE_OK && status >= 200 && status < 300 && doubt.empty(); }
 };
 
 // transient: worth another attempt. missing: the service says that it has no such object. denied: no attempt
@@ -32,6 +39,19 @@ S3Outcome outcome_of(const S3Answer& answer);
 
 // The service's own code (NoSuchBucket, SlowDown, ...), empty when it gave none.
 std::string s3_code(const S3Answer& answer);
+
+// How long the service asks to be left alone (Retry-After, RFC 9110 section 10.2.3: seconds, or a date by its
+// own clock), at most a minute; 0: it does not say.
+uint64_t retry_after_ms(const S3Answer& answer);
+
+// What happened, in the service's words or libcurl's: "503 SlowDown: Please reduce your request rate."
+// Precondition: !answer.ok().
+std::string words_of(const S3Answer& answer);
+
+// Printable, and not longer than anybody reads.
+std::string shown(std::string text);
+// Whether it may stand in a request's header: printable ASCII.
+bool can_be_header(std::string_view text);
 
 // "bucket 'b' at http://host: PUT: 403 SignatureDoesNotMatch: <the service's message>", or libcurl's words.
 // Precondition: !answer.ok().

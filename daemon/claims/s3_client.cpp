@@ -19,23 +19,27 @@ struct S3Client::Timer {
 void S3Client::drop_callbacks(S3Call& call) {
   call.done = nullptr;
   call.before_attempt = nullptr;
-  call.amend = nullptr;
+  call.doubt = nullptr;
   call.is_transient_too = nullptr;
   call.request.sink = nullptr;
 }
 
-S3Client::S3Client(CurlLoop& loop, S3Settings settings, uint32_t retries)
+S3Client::S3Client(CurlLoop& loop, S3Settings settings, uint32_t retries,
+                   std::shared_ptr<S3CredentialsProvider> credentials)
     : loop_(loop),
       settings_(std::move(settings)),
       retries_(retries),
+      credentials_(std::move(credentials)),
       random_(static_cast<uint32_t>(std::random_device{}())),
       timer_(new Timer) {
   uv_timer_init(loop.uv(), &timer_->uv);
   timer_->uv.data = this;
+  credentials_->watch([this] { pump(); });
 }
 
 S3Client::~S3Client() {
   quiet_ = nullptr;
+  credentials_->watch(nullptr);
   while (!calls_.empty()) cancel(*calls_.begin());
   timer_->uv.data = timer_;
   uv_close(reinterpret_cast<uv_handle_t*>(&timer_->uv),
@@ -69,37 +73,81 @@ void S3Client::leave(const std::shared_ptr<S3Call>& call) {
 }
 
 void S3Client::pump() {
+  if (pumping_) return;  // the loop below goes on with what has changed
+  pumping_ = true;
   while (!queue_.empty() && running_ < running_max) {
+    auto credentials = credentials_->now();
+    if (!credentials && credentials_->is_coming()) break;
     const std::shared_ptr<S3Call> call = queue_.front();
     queue_.pop_front();
-    run(call);
+    if (credentials)
+      run(call, std::move(credentials));
+    else
+      run_without_credentials(call);
   }
+  pumping_ = false;
   arm();
 }
 
-void S3Client::run(const std::shared_ptr<S3Call>& call) {
+void S3Client::run(const std::shared_ptr<S3Call>& call, std::shared_ptr<const S3Credentials> credentials) {
   call->state_ = S3Call::State::running;
   running_++;
   call->attempt_++;
+  call->signed_with_ = std::move(credentials);
   if (call->before_attempt) call->before_attempt(call->attempt_);
-  call->transfer_ = std::make_unique<S3Transfer>(loop_, settings_, call->request,
+  call->transfer_ = std::make_unique<S3Transfer>(loop_, settings_, call->signed_with_.get(), call->request,
                                                  [this, weak = std::weak_ptr(call)](S3Answer answer) {
                                                    if (const auto alive = weak.lock())
                                                      ended(alive, std::move(answer));
                                                  });
 }
 
+void S3Client::run_without_credentials(const std::shared_ptr<S3Call>& call) {
+  call->state_ = S3Call::State::running;
+  running_++;
+  call->attempt_++;
+  S3Answer answer;
+  answer.unsent = true;
+  answer.transport_error = credentials_->problem();
+  ended(call, std::move(answer));
+}
+
+// For its credentials, and there may be others.
+bool S3Client::is_refused(const S3Call& call, const S3Answer& answer) {
+  if (answer.ok()) credentials_->accepted();
+  if (call.was_renewed_ || !call.signed_with_ || answer.status < 400 || answer.status >= 500) return false;
+  const std::string code = s3_code(answer);
+  const bool is_about_them = answer.status == 401 || answer.status == 403 || code == "ExpiredToken" ||
+                             code == "ExpiredTokenException" || code == "InvalidToken" ||
+                             code == "TokenRefreshRequired" || code == "InvalidAccessKeyId";
+  return is_about_them && credentials_->renew(*call.signed_with_);
+}
+
 void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
   call->transfer_.reset();
-  if (call->amend) call->amend(answer);
+  // A sink that refuses a piece ends the transfer with CURLE_WRITE_ERROR.
+  if (call->doubt && answer.status >= 200 && answer.status < 300 &&
+      (answer.code == CURLE_OK || answer.code == CURLE_WRITE_ERROR) && !answer.endless)
+    answer.doubt = call->doubt(answer);
   if (std::exchange(call->has_progressed, false)) call->attempt_ = 1;
+  if (is_refused(*call, answer)) {
+    call->was_renewed_ = true;
+    call->attempt_--;
+    call->state_ = S3Call::State::queued;
+    running_--;
+    queue_.push_front(call);
+    pump();
+    return;
+  }
   const bool transient = outcome_of(answer) == S3Outcome::transient ||
                          (!answer.ok() && call->is_transient_too && call->is_transient_too(answer));
   if (transient && answer.sent_all) call->may_have_been_done = true;
-  if (transient && !call->once && call->attempt_ <= retries_) {
+  const bool is_asked = call->asks_in_doubt && !answer.doubt.empty();
+  if (transient && !call->once && !is_asked && call->attempt_ <= retries_) {
     call->state_ = S3Call::State::waiting;
     running_--;
-    call->due_at_ms_ = loop_.now_ms() + backoff_.wait_ms(call->attempt_, random_);
+    call->due_at_ms_ = loop_.now_ms() +
+                       std::max<uint64_t>(backoff_.wait_ms(call->attempt_, random_), retry_after_ms(answer));
     pump();
     return;
   }
@@ -113,6 +161,10 @@ void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
 void S3Client::after(uint64_t wait_ms, std::function<void()> task) {
   later_.push_back({loop_.now_ms() + wait_ms, std::move(task)});
   arm();
+}
+
+void S3Client::after_failure(uint32_t failure, std::function<void()> task) {
+  after(backoff_.wait_ms(failure, random_), std::move(task));
 }
 
 void S3Client::tick() {

@@ -6,41 +6,24 @@
 #include <algorithm>
 #include <future>
 
-#include "daemon/claims/sha256.h"
+#include "daemon/claims/digest.h"
+#include "daemon/claims/s3_doubt.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
 
-namespace {
-
-class TextBody : public S3Body {
- public:
-  explicit TextBody(std::string text) : text_(std::move(text)) {}
-  uint64_t size_bytes() const override { return text_.size(); }
-  Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) override {
-    const size_t got = std::min<size_t>(count, text_.size() - offset);
-    std::copy_n(text_.begin() + static_cast<std::ptrdiff_t>(offset), got, into);
-    return got;
-  }
-
- private:
-  const std::string text_;
-};
-
-}  // namespace
-
 Result<std::shared_ptr<S3Core>> S3Core::open(const std::string& name, const config::S3Store& config,
                                              const Environment& environment) {
-  const auto credentials = find_s3_credentials(config, environment);
-  if (!credentials) return Error{fmt::format("store '{}': {}", name, credentials.error())};
   auto loop = CurlLoop::open();
   if (!loop) return Error{fmt::format("store '{}': {}", name, loop.error())};
+  const auto credentials = S3CredentialsProvider::open(name, config, environment, *loop.value());
+  if (!credentials) return Error{fmt::format("store '{}': {}", name, credentials.error())};
   const std::string region = find_s3_region(config, environment);
   auto core = std::make_shared<S3Core>(name, config, S3Address(config, region));
   core->loop = std::move(loop.value());
-  core->loop->post([raw = core.get(), settings = S3Settings{credentials.value(), region,
-                                                            find_ca_bundle(environment), config.timeout_ms}] {
-    raw->client = std::make_unique<S3Client>(*raw->loop, settings, raw->config.retries);
+  core->loop->post([raw = core.get(), credentials = credentials.value(),
+                    settings = S3Settings{region, find_ca_bundle(environment), config.timeout_ms}] {
+    raw->client = std::make_unique<S3Client>(*raw->loop, settings, raw->config.retries, credentials);
   });
   return core;
 }
@@ -62,8 +45,12 @@ std::shared_ptr<S3Call> S3Core::call(std::string method, std::string url) const 
 }
 
 void S3Core::set_body(S3Call& call, std::string body) const {
-  if (signs_payloads()) call.request.sha256 = Sha256::of(as_bytes(body));
+  if (signs_payloads()) call.request.sha256 = sha256_hex(as_bytes(body));
   call.request.body = std::make_shared<TextBody>(std::move(body));
+}
+
+void S3Core::add_checksum(S3Request& request, Bytes md5) const {
+  request.headers.push_back("content-md5: " + to_base64(md5));
 }
 
 void S3Core::add_encryption(S3Request& request) const {
@@ -84,6 +71,7 @@ void remove_object(const std::shared_ptr<S3Core>& core, const std::string& key) 
     if (!core->client || !proto::is_issued_key(key)) return;
     const auto call = core->call("DELETE", core->address.object_url(key));
     call->is_undo = true;
+    call->doubt = doubt_of_delete;
     call->done = [core, key](const S3Answer& answer) {
       if (!answer.ok() && outcome_of(answer) != S3Outcome::missing)
         spdlog::warn("claim {} stays in store '{}': {}", key, core->name, core->problem(answer, "DELETE"));

@@ -11,7 +11,7 @@
 #include "daemon/claims/room.h"
 #include "daemon/claims/s3_address.h"
 #include "daemon/claims/s3_client.h"
-#include "daemon/claims/s3_credentials.h"
+#include "daemon/claims/s3_environment.h"
 
 namespace bellhop {
 
@@ -47,6 +47,11 @@ struct S3Core {
   std::shared_ptr<S3Call> call(std::string method, std::string url) const;
   // Gives a call a body that is in memory.
   void set_body(S3Call& call, std::string body) const;
+  // The checksum that goes with every object and every part. Buckets with Object Lock refuse a PUT without
+  // one. It is Content-MD5 and none of x-amz-checksum-*, because it is the one that AWS, Ceph RGW, MinIO, R2,
+  // GCS and s3rver all take and check: Ceph 16 and s3rver ignore the newer ones, GCS and R2 know but some of
+  // them, and those that come behind the body (trailers) need a chunked encoding that not all can read.
+  void add_checksum(S3Request& request, Bytes md5) const;
   // Server-side encryption as configured, for what makes an object.
   void add_encryption(S3Request& request) const;
   // What went wrong, for a person: "store 'archive': bucket 'b' at ...".

@@ -48,17 +48,31 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
       if (changed) self->etag_.clear();
       return changed;
     };
+    call_->asks_in_doubt = true;
+    call_->doubt = [self = shared_from_this()](const S3Answer& answer) { return self->doubt(answer); };
     call_->done = [self = shared_from_this()](const S3Answer& answer) { self->ended(answer); };
     core_->client->start(call_);
   }
 
  private:
+  // A whole object that is not the one that the message is about.
+  struct Wrong {
+    std::string etag;
+    uint64_t size_bytes = 0;
+    std::string xxh128;  // empty: its size said enough
+    bool operator==(const Wrong&) const = default;
+  };
+
   // Before an attempt: it goes on behind what is here already.
   void prepare() {
     call_->request.headers.clear();
-    if (received_bytes_ != 0 && !etag_.empty())
+    if (received_bytes_ != 0 && !etag_.empty()) {
       call_->request.headers = {fmt::format("range: bytes={}-", received_bytes_), "if-match: " + etag_};
+    } else if (wrong_) {
+      call_->request.headers = {"cache-control: no-cache"};  // not out of the cache that spoilt it
+    }
     is_first_piece_ = true;
+    doubt_.clear();
   }
 
   bool take(const S3Answer& head, Bytes piece) {
@@ -67,9 +81,16 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     is_first_piece_ = false;
     hash_->update(piece);
     received_bytes_ += piece.size();
+    if (!total_bytes_ && received_bytes_ > expected_.size_bytes.value_or(received_bytes_)) {
+      const std::string text =
+          fmt::format("with more than the {} bytes that the message says", *expected_.size_bytes);
+      from_the_start();
+      return odd(text);
+    }
     if (received_bytes_ >= progress_bytes_ + progress_bytes_min) {
       progress_bytes_ = received_bytes_;
       call_->has_progressed = true;
+      oddities_ = 0;
     }
     if (file_) {
       if (auto written = file_->write(received_bytes_ - piece.size(), piece); !written) {
@@ -85,19 +106,20 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   }
 
   bool begin_attempt(const S3Answer& head) {
-    const std::string asked = fmt::format("bytes {}-", received_bytes_);
-    if (head.status == 206 && received_bytes_ != 0 && head.content_range.starts_with(asked)) return true;
+    if (head.status == 206 && received_bytes_ != 0 && goes_on(head.content_range)) return true;
     if (head.status == 206)
-      return failed(Kind::unavailable, "the service answered with a range that was not asked for: " +
-                                           head.content_range.substr(0, 100));
+      return odd("with a range that was not asked for: " + head.content_range.substr(0, 100));
+    if (head.status != 200) return odd("is no answer to this request");
     // The whole object, from its first byte.
-    received_bytes_ = 0;
-    hash_.emplace();
-    bytes_.clear();
-    file_.reset();
+    from_the_start();
     etag_ = head.etag;
     total_bytes_ = head.content_bytes;
-    if (!fits_expectation(total_bytes_)) return false;
+    // What an object is shows by its ETag, and a page by its type. What a proxy has encoded is not what is
+    // stored.
+    is_object_ = !head.etag.empty() && !head.content_type.starts_with("text/html") &&
+                 (head.content_encoding.empty() || head.content_encoding == "identity");
+    if (expected_.size_bytes && total_bytes_.value_or(*expected_.size_bytes) != *expected_.size_bytes)
+      return is_wrong({etag_, *total_bytes_, ""});
     is_small_ = total_bytes_.value_or(0) <= small_payload_bytes_max;
     if (is_small_) return true;
     auto made = ScratchFile::create(core_->fetch_scratch, *total_bytes_);
@@ -109,10 +131,20 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     return true;
   }
 
-  bool fits_expectation(std::optional<uint64_t> found) {
-    if (!found || !expected_.size_bytes || *found == *expected_.size_bytes) return true;
-    return failed(Kind::corrupt,
-                  fmt::format("the object has {} bytes, the message says {}", *found, *expected_.size_bytes));
+  // "bytes 5-9/10" for what is here and what the object has.
+  bool goes_on(const std::string& content_range) const {
+    return content_range.starts_with(fmt::format("bytes {}-", received_bytes_)) &&
+           (!total_bytes_ || content_range.ends_with(fmt::format("/{}", *total_bytes_)) ||
+            content_range.ends_with("/*"));
+  }
+
+  void from_the_start() {
+    received_bytes_ = 0;
+    hash_.emplace();
+    bytes_.clear();
+    file_.reset();
+    etag_.clear();
+    total_bytes_.reset();
   }
 
   // Ends the attempt, for good.
@@ -121,8 +153,44 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     return false;
   }
 
+  // Ends the attempt: what came is no answer.
+  bool odd(std::string why) {
+    doubt_ = std::move(why);
+    return false;
+  }
+
+  // Ends the attempt: the object is not the message's. Twice in a row the same one: it is damaged, and no
+  // answer.
+  bool is_wrong(Wrong found) {
+    const std::string text = found.xxh128.empty()
+                                 ? fmt::format("the object has {} bytes, the message says {}",
+                                               found.size_bytes, *expected_.size_bytes)
+                                 : fmt::format("the object's XXH3-128 is {}, the message says {}",
+                                               found.xxh128, *expected_.xxh128);
+    from_the_start();
+    const bool is_repeated = is_object_ && wrong_ == found;
+    wrong_ = std::move(found);
+    return is_repeated ? failed(Kind::corrupt, text) : odd("but " + text);
+  }
+
+  // What an answer lacks whose status is a success: said by take() already, or it had no body to take.
+  std::string doubt(const S3Answer& answer) {
+    if (failure_ || !doubt_.empty()) return doubt_;
+    if (is_first_piece_ && !begin_attempt(answer)) return doubt_;
+    is_first_piece_ = false;
+    if (answer.code != CURLE_OK) return {};
+    const uint64_t whole = total_bytes_.value_or(expected_.size_bytes.value_or(received_bytes_));
+    if (received_bytes_ < whole) {
+      odd(fmt::format("that ends at {} bytes of {}", received_bytes_, whole));
+    } else if (const std::string found = hash_->hex(); expected_.xxh128 && found != *expected_.xxh128) {
+      is_wrong({etag_, received_bytes_, found});
+    }
+    return doubt_;
+  }
+
   void ended(const S3Answer& answer) {
     call_.reset();
+    if (!failure_ && !answer.doubt.empty() && go_again()) return;
     if (!failure_ && !answer.ok()) {
       const bool missing = outcome_of(answer) == S3Outcome::missing;
       const std::string why = core_->problem(answer, "GET");
@@ -130,10 +198,6 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
              missing ? "no such object: removed by retention, or stored elsewhere (" + why + ")"
                      : "unavailable: " + why);
     }
-    if (!failure_ && is_first_piece_ && received_bytes_ == 0) {  // the empty object
-      if (begin_attempt(answer)) is_first_piece_ = false;
-    }
-    if (!failure_) verify();
     FetchResult result;
     if (failure_) {
       result.failure = std::move(*failure_);
@@ -148,15 +212,13 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
         [result = std::move(result), done = std::move(done_)]() mutable { done(std::move(result)); });
   }
 
-  void verify() {
-    if (total_bytes_ && received_bytes_ != *total_bytes_) {
-      failed(Kind::unavailable, fmt::format("{} bytes of {} came", received_bytes_, *total_bytes_));
-    } else if (!fits_expectation(received_bytes_)) {
-      return;
-    } else if (const std::string found = hash_->hex(); expected_.xxh128 && found != *expected_.xxh128) {
-      failed(Kind::corrupt,
-             fmt::format("the object's XXH3-128 is {}, the message says {}", found, *expected_.xxh128));
-    }
+  // After an odd answer: at least once, or nothing could ever be known to be damaged.
+  bool go_again() {
+    if (oddities_ >= std::max<uint32_t>(core_->client->retries(), 1)) return false;
+    core_->client->after_failure(++oddities_, [self = shared_from_this()] {
+      if (self->core_->client && self->is_wanted()) self->start();
+    });
+    return true;
   }
 
   const std::shared_ptr<S3Core> core_;
@@ -171,10 +233,13 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   std::optional<uint64_t> total_bytes_;
   uint64_t received_bytes_ = 0;
   uint64_t progress_bytes_ = 0;  // the farthest that an attempt came, roughly
-  bool is_first_piece_ = true, is_small_ = true;
+  bool is_first_piece_ = true, is_small_ = true, is_object_ = false;
   Buffer bytes_;
   std::shared_ptr<ScratchFile> file_;
   std::optional<PayloadHash> hash_;
+  std::string doubt_;           // of this attempt
+  std::optional<Wrong> wrong_;  // the last one that came
+  uint32_t oddities_ = 0;       // odd answers without progress so far
   std::optional<FetchFailure> failure_;
 };
 

@@ -45,17 +45,25 @@ void RemoteObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor>
     call->request.headers = {fmt::format("range: bytes={}-{}", offset, offset + count - 1),
                              "if-match: " + etag};
     call->before_attempt = [bytes](uint32_t) { bytes->clear(); };
-    call->request.sink = [bytes, count](const S3Answer& head, Bytes piece) {
-      if (head.status != 206 || bytes->size() + piece.size() > count) return false;
+    const std::string range = fmt::format("bytes {}-{}/", offset, offset + count - 1);
+    call->request.sink = [bytes, count, range](const S3Answer& head, Bytes piece) {
+      if (head.status != 206 || !head.content_range.starts_with(range) ||
+          bytes->size() + piece.size() > count)
+        return false;
       put(*bytes, piece);
       return true;
     };
-    call->done = [core, key, bytes, count, alive = std::move(alive), executor = std::move(executor),
+    call->doubt = [bytes, count, range](const S3Answer& answer) -> std::string {
+      if (answer.status != 206 || !answer.content_range.starts_with(range))
+        return "without the range that was asked for";
+      return bytes->size() == count ? "" : "with a piece of another size than was asked for";
+    };
+    call->done = [core, key, bytes, alive = std::move(alive), executor = std::move(executor),
                   done = std::move(done)](const S3Answer& answer) mutable {
-      Result<Buffer> result = Error{fmt::format(
-          "claim {}: store '{}': {}", key, core->name,
-          answer.ok() ? "a piece of another size than was asked for" : core->problem(answer, "GET"))};
-      if (answer.ok() && bytes->size() == count) result = std::move(*bytes);
+      Result<Buffer> result = std::move(*bytes);
+      if (!answer.ok())
+        result =
+            Error{fmt::format("claim {}: store '{}': {}", key, core->name, core->problem(answer, "GET"))};
       say(executor, std::move(alive), std::move(result), std::move(done));
     };
     core->client->start(call);

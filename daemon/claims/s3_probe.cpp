@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <random>
+
+#include "daemon/claims/digest.h"
+#include "daemon/claims/s3_doubt.h"
 
 namespace bellhop {
 
@@ -27,7 +31,11 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
     const auto call = core->call(method, core->address.object_url(key_));
     if (std::string_view(method) == "PUT") {
       core->set_body(*call, probe_text);
+      core->add_checksum(call->request, md5_of(as_bytes(probe_text)));
       core->add_encryption(call->request);
+      call->doubt = doubt_of_put;
+    } else if (std::string_view(method) == "DELETE") {
+      call->doubt = doubt_of_delete;
     }
     call->once = true;
     call->done = [self = shared_from_this(), method](const S3Answer& answer) { self->done(method, answer); };
@@ -41,14 +49,15 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
       // libcurl's words have times in them: they are no cause.
       return failed(*core,
                     fmt::format("{} {} {}", static_cast<int>(answer.code), answer.status, s3_code(answer)),
-                    core->problem(answer, method));
+                    core->problem(answer, method), retry_after_ms(answer));
     }
     if (method == "PUT") return step("GET");
     if (method == "GET") {
       if (answer.body != probe_text)
         return failed(*core, "another object",
                       fmt::format("bucket '{}' at {}: GET: another object than was written",
-                                  core->address.bucket(), core->address.endpoint()));
+                                  core->address.bucket(), core->address.endpoint()),
+                      0);
       return step("DELETE");
     }
     if (failures_ == 0)
@@ -59,12 +68,12 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
   }
 
   // Told once for each cause, not once for each attempt.
-  void failed(S3Core& core, const std::string& cause, const std::string& why) {
+  void failed(S3Core& core, const std::string& cause, const std::string& why, uint64_t wait_ms) {
     failures_++;
     if (cause != told_)
       spdlog::warn("store '{}' is not available: {}; transfers wait or fail until it is", core.name, why);
     told_ = cause;
-    core.client->after(probe_backoff.wait_ms(failures_, random_),
+    core.client->after(std::max<uint64_t>(probe_backoff.wait_ms(failures_, random_), wait_ms),
                        [self = shared_from_this()] { self->start(); });
   }
 

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <map>
 
-#include "daemon/claims/sha256.h"
+#include "daemon/claims/digest.h"
 
 namespace bellhop {
 
@@ -68,7 +68,7 @@ std::vector<std::string> sign_s3(const S3Credentials& credentials, S3Signing sig
   const std::string date = signing.time.substr(0, 8);
   const std::string scope = date + "/" + signing.region + "/s3/aws4_request";
   const std::string text =
-      "AWS4-HMAC-SHA256\n" + signing.time + "\n" + scope + "\n" + Sha256::of(as_bytes(canonical));
+      "AWS4-HMAC-SHA256\n" + signing.time + "\n" + scope + "\n" + sha256_hex(as_bytes(canonical));
   const std::string secret = "AWS4" + credentials.secret_key;
   Buffer key = hmac(as_bytes(secret), date);
   for (const std::string_view part :

@@ -1,8 +1,9 @@
 #include "daemon/claims/s3_sweep.h"
 
-#include <cstdio>
 #include <future>
 
+#include "daemon/claims/iso_time.h"
+#include "daemon/claims/s3_doubt.h"
 #include "proto/claim_frame.h"
 #include "proto/xml_scan.h"
 
@@ -10,13 +11,17 @@ namespace bellhop {
 
 namespace {
 
+constexpr size_t page_bytes_max = size_t{1} << 20;
 constexpr size_t pages_max = 4000;  // a service that never ends its list is not followed
 
 // Runs one request and waits for it.
-S3Answer ask(const std::shared_ptr<S3Core>& core, const std::string& method, const std::string& url) {
+S3Answer ask(const std::shared_ptr<S3Core>& core, const std::string& method, const std::string& url,
+             std::string (*doubt)(const S3Answer&)) {
   std::promise<S3Answer> promise;
-  core->loop->post([core, method, url, &promise] {
+  core->loop->post([core, method, url, doubt, &promise] {
     const auto call = core->call(method, url);
+    call->doubt = doubt;
+    call->request.answer_bytes_max = page_bytes_max;
     call->done = [&promise](S3Answer answer) { promise.set_value(std::move(answer)); };
     core->client->start(call);
   });
@@ -24,16 +29,6 @@ S3Answer ask(const std::shared_ptr<S3Core>& core, const std::string& method, con
 }
 
 }  // namespace
-
-std::optional<std::time_t> parse_iso_time(const std::string& text) {
-  std::tm parts{};
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d", &parts.tm_year, &parts.tm_mon, &parts.tm_mday,
-                  &parts.tm_hour, &parts.tm_min, &parts.tm_sec) != 6)
-    return {};
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  return timegm(&parts);
-}
 
 UploadPage read_upload_page(std::string_view xml, std::string_view prefix) {
   UploadPage page;
@@ -63,7 +58,7 @@ Result<std::vector<UnfinishedUpload>> list_unfinished_uploads(const std::shared_
     if (!core->address.prefix().empty()) query.emplace_back("prefix", core->address.prefix());
     if (!key_marker.empty()) query.emplace_back("key-marker", key_marker);
     if (!id_marker.empty()) query.emplace_back("upload-id-marker", id_marker);
-    const S3Answer answer = ask(core, "GET", core->address.bucket_url(query));
+    const S3Answer answer = ask(core, "GET", core->address.bucket_url(query), doubt_of_list);
     if (!answer.ok()) return Error{core->problem(answer, "GET (list unfinished uploads)")};
     UploadPage page = read_upload_page(answer.body, core->address.prefix());
     for (UnfinishedUpload& upload : page.uploads) found.push_back(std::move(upload));
@@ -75,7 +70,8 @@ Result<std::vector<UnfinishedUpload>> list_unfinished_uploads(const std::shared_
 }
 
 Result<void> abort_unfinished_upload(const std::shared_ptr<S3Core>& core, const UnfinishedUpload& upload) {
-  const S3Answer answer = ask(core, "DELETE", core->address.name_url(upload.name, {{"uploadId", upload.id}}));
+  const S3Answer answer =
+      ask(core, "DELETE", core->address.name_url(upload.name, {{"uploadId", upload.id}}), doubt_of_delete);
   if (!answer.ok() && s3_code(answer) != "NoSuchUpload")
     return Error{core->problem(answer, "DELETE (abort an unfinished upload)")};
   return {};

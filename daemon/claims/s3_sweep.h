@@ -31,9 +31,6 @@ struct UploadPage {
 };
 UploadPage read_upload_page(std::string_view xml, std::string_view prefix);
 
-// "2026-11-30T12:00:00.000Z", in seconds since 1970.
-std::optional<std::time_t> parse_iso_time(const std::string& text);
-
 // Not the store's thread; blocks. All of them.
 Result<std::vector<UnfinishedUpload>> list_unfinished_uploads(const std::shared_ptr<S3Core>& core);
 // Not the store's thread; blocks. One that is no more is no error.

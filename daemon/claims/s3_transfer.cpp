@@ -10,7 +10,8 @@ namespace bellhop {
 
 namespace {
 
-constexpr size_t kept_bytes_max = size_t{1} << 20;
+// Of all header fields of an answer and what comes before it (100 Continue): libcurl keeps them.
+constexpr size_t header_bytes_max = size_t{128} << 10;
 constexpr long piece_bytes = 128 * 1024;
 constexpr long connect_timeout_max_ms = 10000;
 constexpr const char* sha256_of_nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -22,6 +23,18 @@ bool is_header(std::string_view line, std::string_view name) {
   });
 }
 
+struct Field {
+  std::string_view name;
+  std::string S3Answer::*value;
+};
+constexpr Field fields[] = {{"etag", &S3Answer::etag},
+                            {"content-range", &S3Answer::content_range},
+                            {"content-type", &S3Answer::content_type},
+                            {"content-encoding", &S3Answer::content_encoding},
+                            {"x-amz-server-side-encryption", &S3Answer::encryption},
+                            {"date", &S3Answer::date},
+                            {"retry-after", &S3Answer::retry_after}};
+
 std::string value_of(std::string_view line) {
   line.remove_prefix(line.find(':') + 1);
   const size_t begin = line.find_first_not_of(" \t\r\n");
@@ -31,8 +44,14 @@ std::string value_of(std::string_view line) {
 
 }  // namespace
 
-S3Transfer::S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Request& request,
-                       std::function<void(S3Answer)> done)
+Result<size_t> TextBody::read(uint64_t offset, uint8_t* into, size_t count) {
+  const size_t got = std::min<size_t>(count, text_.size() - offset);
+  std::copy_n(text_.begin() + static_cast<std::ptrdiff_t>(offset), got, into);
+  return got;
+}
+
+S3Transfer::S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Credentials* credentials,
+                       const S3Request& request, std::function<void(S3Answer)> done)
     : loop_(loop),
       request_(request),
       done_(std::move(done)),
@@ -40,7 +59,7 @@ S3Transfer::S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Reque
       moved_at_ms_(loop.now_ms()),
       began_at_ms_(moved_at_ms_),
       timeout_ms_(settings.timeout_ms) {
-  set_up(settings);
+  set_up(settings, credentials);
   loop_.add(*this);
 }
 
@@ -50,26 +69,33 @@ S3Transfer::~S3Transfer() {
   loop_.curl().slist_free_all(headers_);
 }
 
-void S3Transfer::set_up(const S3Settings& settings) {
+void S3Transfer::sign(const S3Settings& settings, const S3Credentials& credentials,
+                      std::vector<std::string>& headers) {
   const CurlLibrary& curl = loop_.curl();
-  const bool https = request_.url.starts_with("https://");
-  const bool sends = request_.method == "PUT" || request_.method == "POST";
   std::string sha256 = request_.sha256;
-  if (sha256.empty()) sha256 = request_.body && https ? "UNSIGNED-PAYLOAD" : sha256_of_nothing;
-  std::vector<std::string> headers = request_.headers;
+  if (sha256.empty())
+    sha256 = request_.body && request_.url.starts_with("https://") ? "UNSIGNED-PAYLOAD" : sha256_of_nothing;
   headers.push_back("x-amz-content-sha256: " + sha256);
-  if (!settings.credentials.session_token.empty())
-    headers.push_back("x-amz-security-token: " + settings.credentials.session_token);
-  if (sends) headers.push_back("content-type: application/octet-stream");
+  if (!credentials.session_token.empty())
+    headers.push_back("x-amz-security-token: " + credentials.session_token);
+  if (request_.method == "PUT" || request_.method == "POST")
+    headers.push_back("content-type: application/octet-stream");
   if (needs_own_signature(headers)) {
-    for (std::string& line : sign_s3(settings.credentials, {request_.method, request_.url, headers, sha256,
-                                                            s3_time_now(), settings.region}))
+    for (std::string& line : sign_s3(
+             credentials, {request_.method, request_.url, headers, sha256, s3_time_now(), settings.region}))
       headers.push_back(std::move(line));
-  } else {
-    curl.easy_setopt(easy_, CURLOPT_AWS_SIGV4, ("aws:amz:" + settings.region + ":s3").c_str());
-    curl.easy_setopt(easy_, CURLOPT_USERNAME, settings.credentials.access_key.c_str());
-    curl.easy_setopt(easy_, CURLOPT_PASSWORD, settings.credentials.secret_key.c_str());
+    return;
   }
+  curl.easy_setopt(easy_, CURLOPT_AWS_SIGV4, ("aws:amz:" + settings.region + ":s3").c_str());
+  curl.easy_setopt(easy_, CURLOPT_USERNAME, credentials.access_key.c_str());
+  curl.easy_setopt(easy_, CURLOPT_PASSWORD, credentials.secret_key.c_str());
+}
+
+void S3Transfer::set_up(const S3Settings& settings, const S3Credentials* credentials) {
+  const CurlLibrary& curl = loop_.curl();
+  const bool sends = request_.method == "PUT" || request_.method == "POST";
+  std::vector<std::string> headers = request_.headers;
+  if (credentials != nullptr) sign(settings, *credentials, headers);
   for (const std::string& line : headers) headers_ = curl.slist_append(headers_, line.c_str());
 
   curl.easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
@@ -83,6 +109,9 @@ void S3Transfer::set_up(const S3Settings& settings) {
                    std::min<long>(connect_timeout_max_ms, static_cast<long>(settings.timeout_ms)));
   curl.easy_setopt(easy_, CURLOPT_BUFFERSIZE, piece_bytes);
   curl.easy_setopt(easy_, CURLOPT_UPLOAD_BUFFERSIZE, piece_bytes);
+  if (request_.within_ms != 0)
+    curl.easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(request_.within_ms));
+  if (request_.is_direct) curl.easy_setopt(easy_, CURLOPT_PROXY, "");
   if (!settings.ca_bundle.empty()) curl.easy_setopt(easy_, CURLOPT_CAINFO, settings.ca_bundle.c_str());
   curl.easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &S3Transfer::on_write);
   curl.easy_setopt(easy_, CURLOPT_WRITEDATA, this);
@@ -119,16 +148,8 @@ void S3Transfer::ended(CURLcode code) {
   done(std::move(answer_));
 }
 
-void S3Transfer::resume() {
-  if (!paused_) return;
-  paused_ = false;
-  moved_at_ms_ = loop_.now_ms();
-  paused_ms_ += moved_at_ms_ - paused_at_ms_;
-  loop_.curl().easy_pause(easy_, CURLPAUSE_CONT);
-}
-
 bool S3Transfer::is_stalled() const {
-  if (!running_ || paused_) return false;
+  if (!running_) return false;
   const uint64_t now = loop_.now_ms();
   if (now - moved_at_ms_ > timeout_ms_) return true;
   // To put a payload's parts together may take the service a while: a blank now and then shows that it is
@@ -137,7 +158,7 @@ bool S3Transfer::is_stalled() const {
   if (!answer_.body.empty()) return now - body_began_at_ms_ > timeout_ms_;
   if (answer_.sent_all && !request_.sink) return false;
   const uint64_t moved_kib = (sent_bytes_ + received_bytes_) / 1024;
-  return now - began_at_ms_ - paused_ms_ > timeout_ms_ + moved_kib * 1000;
+  return now - began_at_ms_ > timeout_ms_ + moved_kib * 1000;
 }
 
 void S3Transfer::end_as_stalled() {
@@ -154,14 +175,10 @@ size_t S3Transfer::on_read(char* into, size_t size, size_t count, void* self) {
   if (transfer.sent_bytes_ >= whole) return 0;
   const auto got =
       transfer.request_.body->read(transfer.sent_bytes_, reinterpret_cast<uint8_t*>(into), size * count);
-  if (!got) {
-    std::strncpy(transfer.error_, got.error().c_str(), sizeof transfer.error_ - 1);
+  if (!got || got.value() == 0) {
+    const std::string why = got ? "the payload's scratch file is shorter than the payload" : got.error();
+    std::strncpy(transfer.error_, why.c_str(), sizeof transfer.error_ - 1);
     return CURL_READFUNC_ABORT;
-  }
-  if (got.value() == 0) {
-    transfer.paused_ = true;
-    transfer.paused_at_ms_ = transfer.loop_.now_ms();
-    return CURL_READFUNC_PAUSE;
   }
   transfer.sent_bytes_ += got.value();
   transfer.answer_.sent_all = transfer.sent_bytes_ == whole;
@@ -178,23 +195,26 @@ size_t S3Transfer::on_header(char* from, size_t size, size_t count, void* self) 
   auto& transfer = *static_cast<S3Transfer*>(self);
   const std::string_view line(from, size * count);
   S3Answer& answer = transfer.answer_;
+  transfer.header_bytes_ += line.size();
+  answer.endless = transfer.header_bytes_ > header_bytes_max;
+  if (answer.endless) return 0;
   if (line.starts_with("HTTP/")) {  // of a 100 Continue too, before the answer itself
     // The answer's own comes once; the others, and fields, may come for ever.
     if (!line.substr(line.find(' ') + 1).starts_with('1')) transfer.moved_at_ms_ = transfer.loop_.now_ms();
-    answer.etag.clear();
-    answer.content_range.clear();
     answer.content_bytes.reset();
-  } else if (is_header(line, "etag")) {
-    answer.etag = value_of(line);
-  } else if (is_header(line, "content-range")) {
-    answer.content_range = value_of(line);
-  } else if (is_header(line, "content-length")) {
+    for (const Field& field : fields) (answer.*field.value).clear();
+    return line.size();
+  }
+  for (const Field& field : fields) {
+    if (is_header(line, field.name)) answer.*field.value = value_of(line);
+  }
+  if (is_header(line, "content-length")) {
     const std::string text = value_of(line);
     uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc{} && end == text.data() + text.size()) answer.content_bytes = number;
   }
-  return size * count;
+  return line.size();
 }
 
 size_t S3Transfer::on_write(char* from, size_t size, size_t count, void* self) {
@@ -210,10 +230,10 @@ size_t S3Transfer::on_write(char* from, size_t size, size_t count, void* self) {
   }
   if (answer.body.empty()) transfer.body_began_at_ms_ = transfer.loop_.now_ms();
   // No answer is longer: it would never end, and keep its request.
-  answer.endless = bytes > kept_bytes_max - answer.body.size();
-  if (answer.endless) return 0;
-  answer.body.append(from, bytes);
-  return bytes;
+  const size_t kept = std::min(bytes, transfer.request_.answer_bytes_max - answer.body.size());
+  answer.body.append(from, kept);
+  answer.endless = kept < bytes;
+  return kept;
 }
 
 }  // namespace bellhop

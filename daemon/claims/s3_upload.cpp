@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "daemon/claims/s3_doubt.h"
 #include "daemon/claims/undo_unless_run.h"
 
 namespace bellhop {
@@ -16,7 +17,7 @@ S3Upload::S3Upload(std::shared_ptr<S3Core> core, uint64_t size_bytes, std::share
       plan_(plan_parts(size_bytes)),
       window_bytes_((parallel_parts_max + 1) * plan_.part_bytes),
       key_(core_->keys.next()) {
-  if (core_->signs_payloads()) sha256_.emplace();
+  if (core_->signs_payloads()) sha256_ = Digest::sha256();
 }
 
 void S3Upload::write(Buffer piece, Written written) {
@@ -32,7 +33,6 @@ void S3Upload::finish(Done done) {
       self->fail(fmt::format("a payload of {} bytes was announced and {} came", self->size_bytes_,
                              self->received_bytes_));
     if (self->failure_) return self->settle(Error{*self->failure_});
-    if (self->stored_) return self->stored();  // a PUT that followed was quicker
     self->advance();
   });
 }
@@ -71,18 +71,21 @@ void S3Upload::append(const Buffer& piece, Written written) {
 
 void S3Upload::hash(Bytes piece) {
   hash_.update(piece);
-  if (!sha256_) return;
-  // Parts have a hash each.
   uint64_t offset = received_bytes_ - piece.size();
-  while (in_parts() && !piece.empty()) {
-    const uint64_t end = plan_.end_of(part_sha256s_.size());
+  while (!piece.empty()) {
+    const uint64_t end = in_parts() ? plan_.end_of(checksums_.size()) : size_bytes_;
     const size_t count = static_cast<size_t>(std::min<uint64_t>(piece.size(), end - offset));
-    sha256_->update(piece.first(count));
+    md5_.update(piece.first(count));
+    if (sha256_) sha256_->update(piece.first(count));
     piece = piece.subspan(count);
     offset += count;
-    if (offset == end) part_sha256s_.push_back(sha256_->finish());
+    if (offset == end) checksums_.push_back({md5_.finish(), sha256_ ? to_hex(sha256_->finish()) : ""});
   }
-  if (!piece.empty()) sha256_->update(piece);
+}
+
+void S3Upload::add_checksum(S3Call& call, const Checksum& checksum) const {
+  call.request.sha256 = checksum.sha256;
+  core_->add_checksum(call.request, checksum.md5);
 }
 
 // Memory of what is spooled is free; of a large payload no more is taken than can be sent soon.
@@ -108,15 +111,7 @@ void S3Upload::advance() {
     send_parts();
     return;
   }
-  if (whole_) {
-    whole_->resume();
-    return;
-  }
-  if (finishing_) {
-    send_whole(false);
-  } else if (!sha256_ && !followed_ && size_bytes_ > small_payload_bytes_max && core_->client->has_room()) {
-    send_whole(true);
-  }
+  if (finishing_ && !whole_) send_whole();
 }
 
 std::shared_ptr<S3Call> S3Upload::call(const char* method, const S3Address::Query& query,
@@ -134,39 +129,73 @@ void S3Upload::start(const std::shared_ptr<S3Call>& call) {
   core_->client->start(call);
 }
 
-void S3Upload::send_whole(bool follow) {
+void S3Upload::send_whole() {
   if (!spool_) {  // the empty payload
     auto made = Spool::create(*core_, 0, 0);
     if (!made) return fail(made.error());
     spool_ = std::move(made.value());
+    checksums_.push_back({md5_.finish(), sha256_ ? to_hex(sha256_->finish()) : ""});
   }
-  followed_ = follow;
   whole_ = call("PUT", {}, &S3Upload::sent_whole);
   whole_->request.body = std::make_shared<SpoolBody>(spool_, 0, size_bytes_);
-  if (sha256_) whole_->request.sha256 = sha256_->finish();
+  add_checksum(*whole_, checksums_[0]);
   core_->add_encryption(whole_->request);
-  whole_->once = follow;
+  whole_->asks_in_doubt = true;
+  whole_->doubt = [md5 = to_hex(checksums_[0].md5)](const S3Answer& answer) -> std::string {
+    std::string doubt = doubt_of_put(answer);
+    // Where KMS keys encrypt, an ETag is no MD5 and says nothing.
+    if (doubt.empty() && !answer.encryption.starts_with("aws:kms") && !etag_is(answer, md5))
+      return "with the ETag " + answer.etag + ", which is not the MD5 of what was sent";
+    return doubt;
+  };
   start(whole_);
 }
 
 void S3Upload::sent_whole(const S3Answer& answer) {
-  may_be_stored_ |= whole_->may_have_been_done;
-  const bool followed = whole_->once;
+  may_be_stored_ |= whole_->may_have_been_done || !answer.doubt.empty();
   whole_.reset();
-  if (answer.ok()) {
-    stored();
-  } else if (!dropped_ && followed && outcome_of(answer) == S3Outcome::transient) {
-    advance();  // again when the payload is whole, if it is not yet
-  } else {
-    fail(core_->problem(answer, "PUT"));
+  if (answer.ok()) return stored();
+  if (dropped_) return give_up();
+  if (!answer.doubt.empty()) return look(core_->problem(answer, "PUT"));
+  fail(core_->problem(answer, "PUT"));
+}
+
+// Whether the object came to be is not known: is it there, with its size?
+void S3Upload::look(std::string problem) {
+  problem_ = std::move(problem);
+  whole_ = call("HEAD", {}, &S3Upload::looked);
+  whole_->once = may_go_again();
+  whole_->doubt = doubt_of_head;
+  start(whole_);
+}
+
+// A multipart upload that is no more cannot be completed again.
+bool S3Upload::may_go_again() const {
+  return doubts_ < core_->client->retries() && (!in_parts() || !upload_id_.empty());
+}
+
+void S3Upload::looked(const S3Answer& answer) {
+  whole_.reset();
+  if (answer.ok() && answer.content_bytes == size_bytes_) return stored();
+  if (dropped_) return give_up();
+  if (!may_go_again()) {
+    if (!answer.ok() && answer.status != 404)
+      problem_ += "; and whether it was stored is not known: " + core_->problem(answer, "HEAD");
+    return fail(problem_);
   }
+  core_->client->after_failure(++doubts_, [self = shared_from_this()] {
+    if (self->is_over() || !self->core_->client) return;
+    if (self->in_parts())
+      self->complete();
+    else
+      self->send_whole();
+  });
 }
 
 void S3Upload::stored() {
   upload_id_.clear();
   if (is_over()) return remove_object(core_, key_);
-  stored_ = true;
-  if (finishing_) settle(Claim{core_->name, key_, size_bytes_, hash_.hex()});
+  settle(Claim{core_->name, key_, size_bytes_, hash_.hex()});
 }
 
 // The object is wanted no more: what runs is ended, what may have come to be is undone.
@@ -188,8 +217,7 @@ void S3Upload::give_up() {
   spool_.reset();
   if (whole_ || settled_) return;  // undone when its request has ended, or with the word of it
   if (whole && whole->may_have_been_done) may_be_stored_ = true;
-  if (stored_ || may_be_stored_) remove_object(core_, key_);
-  stored_ = false;
+  if (may_be_stored_) remove_object(core_, key_);
   abort_parts();
 }
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "daemon/claims/s3_doubt.h"
 #include "daemon/claims/s3_upload.h"
 #include "proto/xml_scan.h"
 
@@ -15,6 +16,7 @@ void S3Upload::begin_parts() {
   const auto made = call("POST", {{"uploads", ""}}, &S3Upload::begun);
   core_->add_encryption(made->request);
   made->is_undo = true;  // its answer is waited for: it has the id that an abort needs
+  made->doubt = doubt_of_begin;
   start(made);
 }
 
@@ -23,8 +25,7 @@ void S3Upload::begun(const S3Answer& answer) {
   upload_id_ = answer.ok() ? proto::xml_text(answer.body, "UploadId").value_or("") : "";
   if (is_over()) return abort_parts();
   if (!upload_id_.empty()) return advance();
-  fail(answer.ok() ? "a multipart upload was begun and the answer has no UploadId"
-                   : core_->problem(answer, "POST (begin a multipart upload)"));
+  fail(core_->problem(answer, "POST (begin a multipart upload)"));
 }
 
 void S3Upload::send_parts() {
@@ -47,7 +48,21 @@ void S3Upload::send_part(size_t part) {
       core_->address.object_url(key_, {{"partNumber", std::to_string(part + 1)}, {"uploadId", upload_id_}}));
   const uint64_t offset = plan_.offset_of(part);
   made->request.body = std::make_shared<SpoolBody>(spool_, offset, plan_.end_of(part) - offset);
-  if (sha256_) made->request.sha256 = part_sha256s_[part];
+  add_checksum(*made, checksums_[part]);
+  // A part whose ETag is not its MD5 is sent once more. It may be right all the same (services that encrypt
+  // with KMS keys, or count in their own way): the size of the whole is looked at in the end.
+  made->doubt = [self = shared_from_this(), part,
+                 is_again = core_->client->retries() == 0](const S3Answer& answer) mutable {
+    std::string doubt = doubt_of_put(answer);
+    if (!doubt.empty() || answer.encryption.starts_with("aws:kms") ||
+        etag_is(answer, to_hex(self->checksums_[part].md5)))
+      return doubt;
+    if (self->is_part_doubtful_ || std::exchange(is_again, true)) {
+      self->is_part_doubtful_ = true;
+      return doubt;
+    }
+    return "with the ETag " + answer.etag + ", which is not the MD5 of what was sent";
+  };
   made->done = [self = shared_from_this(), raw = made.get(), part](const S3Answer& answer) {
     std::erase_if(self->calls_, [raw](const auto& each) { return each.get() == raw; });
     self->sent_part(part, answer);
@@ -71,34 +86,25 @@ void S3Upload::sent_part(size_t part, const S3Answer& answer) {
 void S3Upload::complete() {
   whole_ = call("POST", {{"uploadId", upload_id_}}, &S3Upload::completed);
   core_->set_body(*whole_, complete_multipart_body(etags_));
-  // A completion may be answered with 200 and then fail: the error stands in the body.
-  whole_->amend = [](S3Answer& answer) {
-    if (answer.ok() && !proto::xml_elements(answer.body, "Error").empty()) answer.status = 500;
+  whole_->asks_in_doubt = true;
+  whole_->doubt = [is_part_doubtful = is_part_doubtful_](const S3Answer& answer) {
+    std::string doubt = doubt_of_completion(answer);
+    return doubt.empty() && is_part_doubtful ? "behind a part whose ETag is not its MD5" : doubt;
   };
   start(whole_);
 }
 
 void S3Upload::completed(const S3Answer& answer) {
-  may_be_stored_ |= whole_->may_have_been_done;
+  may_be_stored_ |= whole_->may_have_been_done || !answer.doubt.empty();
   whole_.reset();
   if (answer.ok()) return stored();
+  if (dropped_) return give_up();
   const std::string problem = core_->problem(answer, "POST (complete a multipart upload)");
   // The answer to an attempt may be lost: then the upload is no more, and the object is there.
-  if (may_be_stored_ && s3_code(answer) == "NoSuchUpload") {
-    upload_id_.clear();
-    lost_problem_ = problem;
-    whole_ = call("HEAD", {}, &S3Upload::looked);
-    whole_->is_undo = dropped_;
-    start(whole_);
-    return;
-  }
+  const bool is_no_more = may_be_stored_ && s3_code(answer) == "NoSuchUpload";
+  if (is_no_more) upload_id_.clear();
+  if (is_no_more || !answer.doubt.empty()) return look(problem);
   fail(problem);
-}
-
-void S3Upload::looked(const S3Answer& answer) {
-  whole_.reset();
-  if (answer.ok() && answer.content_bytes == size_bytes_) return stored();
-  fail(lost_problem_);
 }
 
 void S3Upload::abort_parts() {
@@ -106,6 +112,7 @@ void S3Upload::abort_parts() {
   if (id.empty() || !core_->client) return;
   const auto made = core_->call("DELETE", core_->address.object_url(key_, {{"uploadId", id}}));
   made->is_undo = true;
+  made->doubt = doubt_of_delete;
   made->done = [core = core_, key = key_](const S3Answer& answer) {
     if (!answer.ok() && s3_code(answer) != "NoSuchUpload")
       spdlog::warn("claim {}: an unfinished upload stays in store '{}' until it is swept: {}", key,

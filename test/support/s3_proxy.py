@@ -11,6 +11,8 @@ the Host header is passed on as it came.
         proxy.rule = lambda request: Hang()         # no answer, until hang_over()
         proxy.rule = lambda request: Trickle()      # the answer's body comes a byte at a time, twenty a second
         proxy.rule = lambda request: Endless(200)   # an answer of the proxy's own whose body goes on and on; 100: that comes again and again
+        proxy.rule = lambda request: Reply(204)     # this answer instead; carried_out=True: after the server has carried the request out
+        proxy.rule = lambda request: EndlessHead()  # an answer whose header fields go on and on
         proxy.rule = None                           # everything is passed on
 """
 
@@ -61,6 +63,24 @@ class Trickle:
 class Endless:
     status: int
     trickles: bool = False
+
+
+@dataclasses.dataclass
+class Reply:
+    """`sized`: with its Content-Length; else its end is the connection's."""
+    status: int
+    headers: dict = dataclasses.field(default_factory=dict)
+    body: bytes = b""
+    carried_out: bool = False
+    sized: bool = True
+
+    def bytes(self):
+        headers = {"content-length": len(self.body), **self.headers} if self.sized and self.status != 204 else self.headers
+        return f"HTTP/1.1 {self.status} X\r\n".encode() + b"".join(f"{k}: {v}\r\n".encode() for k, v in headers.items()) + b"\r\n"
+
+
+class EndlessHead:
+    pass
 
 
 SLOW_DOWN = Answer(503, "SlowDown", "Please reduce your request rate.")
@@ -157,6 +177,16 @@ class S3Proxy:
                 self._skip(stream, int(headers.get("content-length", 0)))
             client.sendall(act.bytes())
             return "expect" not in headers
+        if isinstance(act, Reply) and not act.carried_out:
+            request.status = act.status
+            if "expect" not in headers:
+                self._skip(stream, int(headers.get("content-length", 0)))
+            return self._reply(client, request, act) and "expect" not in headers
+        if isinstance(act, EndlessHead):
+            self._skip(stream, int(headers.get("content-length", 0)))
+            client.sendall(b"HTTP/1.1 200 X\r\n")
+            while True:
+                client.sendall(b"x-more: of it\r\n" * 4096)
         if isinstance(act, Endless):
             request.status = act.status
             self._skip(stream, int(headers.get("content-length", 0)))
@@ -194,6 +224,11 @@ class S3Proxy:
             above.close()
 
     @staticmethod
+    def _reply(client, request, act):
+        client.sendall(act.bytes() + (act.body if request.method != "HEAD" else b""))
+        return act.sized
+
+    @staticmethod
     def _skip(stream, left):
         while left:
             data = stream.read1(min(left, 65536))
@@ -207,6 +242,11 @@ class S3Proxy:
         if not line:
             raise _Reset
         request.status = int(line.split()[1])
+        if isinstance(act, Reply):
+            while answer.read1(65536):
+                pass
+            answer.close()
+            return self._reply(client, request, act)
         if isinstance(act, Delay):
             time.sleep(act.seconds)
         headers.pop("connection", None)

@@ -31,6 +31,11 @@ TEST_CASE("entities that are not known stay as they are", "[xml]") {
   CHECK(xml_text("<a>&#228;&#x20AC;&#x1F600;</a>", "a") == "\u00e4\u20ac\U0001F600");
 }
 
+TEST_CASE("many ampersands without an end cost no more than their number", "[xml]") {
+  const std::string many(1 << 20, '&');
+  CHECK(xml_text("<a>" + many + "</a>", "a") == many);
+}
+
 TEST_CASE("each element of a list", "[xml]") {
   const auto found = xml_elements("<L><U><K>a</K></U><U/><U><K>b</K></U></L>", "U");
   REQUIRE(found.size() == 3);

@@ -3,12 +3,13 @@
 #include <random>
 
 #include "daemon/claims/backoff.h"
+#include "daemon/claims/digest.h"
+#include "daemon/claims/iso_time.h"
 #include "daemon/claims/s3_address.h"
 #include "daemon/claims/s3_answer.h"
 #include "daemon/claims/s3_parts.h"
 #include "daemon/claims/s3_signature.h"
 #include "daemon/claims/s3_sweep.h"
-#include "daemon/claims/sha256.h"
 #include "test/unit/daemon/claims/store_fixture.h"
 
 using namespace bellhop;
@@ -167,14 +168,19 @@ TEST_CASE("a page of unfinished uploads: only those whose names a store issues",
   CHECK(page.next_upload_id_marker == "9");
 }
 
-TEST_CASE("SHA-256 as a signature has it", "[s3]") {
-  CHECK(Sha256::of({}) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  Sha256 hash;
-  hash.update(as_bytes("a"));
-  hash.update(as_bytes("bc"));
-  CHECK(hash.finish() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  hash.update(as_bytes("abc"));
-  CHECK(hash.finish() == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+TEST_CASE("digests as requests have them", "[s3]") {
+  CHECK(sha256_hex({}) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  Digest hash = Digest::sha256();
+  for (int again = 0; again < 2; ++again) {  // it starts anew by itself
+    hash.update(as_bytes("a"));
+    hash.update(as_bytes("bc"));
+    CHECK(to_hex(hash.finish()) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  }
+  // RFC 1321 and RFC 4648.
+  CHECK(to_hex(md5_of(as_bytes("abc"))) == "900150983cd24fb0d6963f7d28e17f72");
+  CHECK(to_base64(as_bytes("foobar")) == "Zm9vYmFy");
+  CHECK(to_base64(as_bytes("foob")) == "Zm9vYg==");
+  CHECK(to_base64({}).empty());
 }
 
 TEST_CASE("a signature of our own, by the example in AWS's documentation", "[s3]") {

@@ -1,4 +1,4 @@
-#include "daemon/claims/s3_credentials.h"
+#include "daemon/claims/s3_environment.h"
 
 #include "config/read_file.h"
 
@@ -15,16 +15,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-std::string variable(const Environment& environment, const char* name) {
-  const char* const value = environment(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
-std::string profile(const Environment& environment) {
-  const std::string name = variable(environment, "AWS_PROFILE");
-  return name.empty() ? "default" : name;
-}
-
 std::string shared_file(const Environment& environment, const char* name, const char* below_home) {
   std::string path = variable(environment, name);
   if (!path.empty()) return path;
@@ -33,6 +23,20 @@ std::string shared_file(const Environment& environment, const char* name, const 
 }
 
 }  // namespace
+
+std::string variable(const Environment& environment, const char* name) {
+  const char* const value = environment(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string aws_profile(const Environment& environment) {
+  const std::string name = variable(environment, "AWS_PROFILE");
+  return name.empty() ? "default" : name;
+}
+
+std::string credentials_file(const Environment& environment) {
+  return shared_file(environment, "AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials");
+}
 
 std::optional<std::string> ini_value(std::string_view text, std::string_view section, std::string_view key) {
   bool inside = false;
@@ -55,39 +59,16 @@ std::optional<std::string> ini_value(std::string_view text, std::string_view sec
   return {};
 }
 
-Result<S3Credentials> find_s3_credentials(const config::S3Store& store, const Environment& environment) {
-  if (!store.access_key.empty())
-    return S3Credentials{store.access_key, store.secret_key, store.session_token};
-  S3Credentials found{variable(environment, "AWS_ACCESS_KEY_ID"),
-                      variable(environment, "AWS_SECRET_ACCESS_KEY"),
-                      variable(environment, "AWS_SESSION_TOKEN")};
-  if (!found.access_key.empty() && !found.secret_key.empty()) return found;
-  const std::string path = shared_file(environment, "AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials");
-  const std::string section = profile(environment);
-  const std::string looked =
-      "no credentials: access_key and secret_key are empty, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are "
-      "not set, and ";
-  if (path.empty()) return Error{looked + "there is no HOME with a shared credentials file"};
-  const Result<std::string> text = config::read_file(path, file_bytes_max);
-  if (!text) return Error{looked + "the shared credentials file " + path + " " + text.error()};
-  found = {ini_value(text.value(), section, "aws_access_key_id").value_or(""),
-           ini_value(text.value(), section, "aws_secret_access_key").value_or(""),
-           ini_value(text.value(), section, "aws_session_token").value_or("")};
-  if (found.access_key.empty() || found.secret_key.empty())
-    return Error{looked + "the shared credentials file " + path + " has none for profile '" + section + "'"};
-  return found;
-}
-
 std::string find_s3_region(const config::S3Store& store, const Environment& environment) {
   if (!store.region.empty()) return store.region;
   for (const char* name : {"AWS_REGION", "AWS_DEFAULT_REGION"}) {
     if (std::string region = variable(environment, name); !region.empty()) return region;
   }
-  const std::string name = profile(environment);
+  const std::string name = aws_profile(environment);
   const std::string in_config = name == "default" ? name : "profile " + name;
   for (const auto& [path, section] :
        {std::pair(shared_file(environment, "AWS_CONFIG_FILE", "/.aws/config"), in_config),
-        std::pair(shared_file(environment, "AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials"), name)}) {
+        std::pair(credentials_file(environment), name)}) {
     if (path.empty()) continue;
     const Result<std::string> text = config::read_file(path, file_bytes_max);
     if (!text) continue;
