@@ -28,12 +28,15 @@ Result<std::shared_ptr<S3Core>> S3Core::open(const std::string& name, const conf
   return core;
 }
 
-void S3Core::close(const std::shared_ptr<S3Core>& core) {
-  constexpr uint64_t undo_patience_ms = 5000;
+void S3Core::close(const std::shared_ptr<S3Core>& core, uint64_t patience_ms) {
   std::promise<void> quiet;
-  core->loop->post(
-      [raw = core.get(), &quiet] { raw->client->finish(undo_patience_ms, [&quiet] { quiet.set_value(); }); });
+  core->loop->post([raw = core.get(), patience_ms, &quiet] {
+    raw->client->finish(patience_ms, [&quiet] { quiet.set_value(); });
+  });
   quiet.get_future().wait();
+  for (const std::string& key : core->keys_under_way.all())
+    spdlog::warn("claim {} in store '{}' is left behind, whole or in part: no message names it", key,
+                 core->name);
   core->loop->stop([raw = core.get()] { raw->client.reset(); });
 }
 
@@ -66,13 +69,18 @@ std::string S3Core::problem(const S3Answer& answer, const std::string& method) c
   return describe(answer, address.bucket(), address.endpoint(), method);
 }
 
+std::shared_ptr<KeyUnderWay> key_under_way(const std::shared_ptr<S3Core>& core, std::string key) {
+  // The list that it takes itself off is the core's.
+  return {new KeyUnderWay(core->keys_under_way, std::move(key)), [core](KeyUnderWay* each) { delete each; }};
+}
+
 void remove_object(const std::shared_ptr<S3Core>& core, const std::string& key) {
-  core->loop->post([core, key] {
+  core->loop->post([core, key, under_way = key_under_way(core, key)] {
     if (!core->client || !proto::is_issued_key(key)) return;
     const auto call = core->call("DELETE", core->address.object_url(key));
     call->is_undo = true;
     call->doubt = doubt_of_delete;
-    call->done = [core, key](const S3Answer& answer) {
+    call->done = [core, key, under_way](const S3Answer& answer) {
       if (!answer.ok() && outcome_of(answer) != S3Outcome::missing)
         spdlog::warn("claim {} stays in store '{}': {}", key, core->name, core->problem(answer, "DELETE"));
     };

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "daemon/claims/curl_loop.h"
 #include "daemon/claims/key_source.h"
+#include "daemon/claims/keys_under_way.h"
 #include "daemon/claims/room.h"
 #include "daemon/claims/s3_address.h"
 #include "daemon/claims/s3_client.h"
@@ -23,8 +24,9 @@ struct S3Core {
   static Result<std::shared_ptr<S3Core>> open(const std::string& name, const config::S3Store& config,
                                               const Environment& environment);
 
-  // Not the loop's thread. Lets undos come to their end, for a few seconds at most, then ends the thread.
-  static void close(const std::shared_ptr<S3Core>& core);
+  // Not the loop's thread, once. Lets undos come to their end, for so long at most (then it logs the keys
+  // that stay behind), and ends the thread.
+  static void close(const std::shared_ptr<S3Core>& core, uint64_t patience_ms);
 
   S3Core(std::string store_name, config::S3Store store_config, S3Address store_address)
       : name(std::move(store_name)), config(std::move(store_config)), address(std::move(store_address)) {}
@@ -33,6 +35,7 @@ struct S3Core {
   const config::S3Store config;
   const S3Address address;
   KeySource keys;
+  KeysUnderWay keys_under_way;
   // Payloads on their way in, in memory and in scratch files; and those on their way out in scratch files.
   const std::shared_ptr<Room> memory = std::make_shared<Room>(uint64_t{16} << 20);
   const std::shared_ptr<Room> upload_scratch = std::make_shared<Room>(uint64_t{4} << 30);
@@ -57,6 +60,9 @@ struct S3Core {
   // What went wrong, for a person: "store 'archive': bucket 'b' at ...".
   std::string problem(const S3Answer& answer, const std::string& method) const;
 };
+
+// Names a key as under way, as long as the result lives.
+std::shared_ptr<KeyUnderWay> key_under_way(const std::shared_ptr<S3Core>& core, std::string key);
 
 // Any thread. A failure is logged: retention takes the orphan.
 void remove_object(const std::shared_ptr<S3Core>& core, const std::string& key);

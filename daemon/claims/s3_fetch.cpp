@@ -81,9 +81,9 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     is_first_piece_ = false;
     hash_->update(piece);
     received_bytes_ += piece.size();
-    if (!total_bytes_ && received_bytes_ > expected_.size_bytes.value_or(received_bytes_)) {
+    if (total_bytes_ && received_bytes_ > *total_bytes_) {
       const std::string text =
-          fmt::format("with more than the {} bytes that the message says", *expected_.size_bytes);
+          fmt::format("with more than the {} bytes that the message says", *total_bytes_);
       from_the_start();
       return odd(text);
     }
@@ -113,12 +113,12 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     // The whole object, from its first byte.
     from_the_start();
     etag_ = head.etag;
-    total_bytes_ = head.content_bytes;
+    total_bytes_ = head.content_bytes ? head.content_bytes : expected_.size_bytes;
     // What an object is shows by its ETag, and a page by its type. What a proxy has encoded is not what is
     // stored.
     is_object_ = !head.etag.empty() && !head.content_type.starts_with("text/html") &&
                  (head.content_encoding.empty() || head.content_encoding == "identity");
-    if (expected_.size_bytes && total_bytes_.value_or(*expected_.size_bytes) != *expected_.size_bytes)
+    if (expected_.size_bytes && *total_bytes_ != *expected_.size_bytes)
       return is_wrong({etag_, *total_bytes_, ""});
     is_small_ = total_bytes_.value_or(0) <= small_payload_bytes_max;
     if (is_small_) return true;
@@ -179,9 +179,8 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     if (is_first_piece_ && !begin_attempt(answer)) return doubt_;
     is_first_piece_ = false;
     if (answer.code != CURLE_OK) return {};
-    const uint64_t whole = total_bytes_.value_or(expected_.size_bytes.value_or(received_bytes_));
-    if (received_bytes_ < whole) {
-      odd(fmt::format("that ends at {} bytes of {}", received_bytes_, whole));
+    if (received_bytes_ < total_bytes_.value_or(0)) {
+      odd(fmt::format("that ends at {} bytes of {}", received_bytes_, *total_bytes_));
     } else if (const std::string found = hash_->hex(); expected_.xxh128 && found != *expected_.xxh128) {
       is_wrong({etag_, received_bytes_, found});
     }

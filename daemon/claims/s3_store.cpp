@@ -8,6 +8,12 @@
 
 namespace bellhop {
 
+namespace {
+constexpr uint64_t last_patience_ms = 5000;
+// Each undo ends by itself after its attempts: this is for good measure.
+constexpr uint64_t undo_patience_ms = 3600 * 1000;
+}  // namespace
+
 Result<std::unique_ptr<S3Store>> S3Store::open(const std::string& name, const config::S3Store& config,
                                                proto::KeyRule keys) {
   auto core = S3Core::open(name, config, [](const char* variable) { return std::getenv(variable); });
@@ -17,7 +23,12 @@ Result<std::unique_ptr<S3Store>> S3Store::open(const std::string& name, const co
 }
 
 S3Store::~S3Store() {
-  S3Core::close(core_);
+  if (!is_closed_) S3Core::close(core_, last_patience_ms);
+}
+
+void S3Store::close() {
+  is_closed_ = true;
+  S3Core::close(core_, undo_patience_ms);
 }
 
 std::unique_ptr<Upload> S3Store::begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "config/config.h"
 #include "daemon/claims/claim_store.h"
@@ -18,12 +19,13 @@ class S3Store : public ClaimStore {
   // is a warning in the log; no credentials at all is an error.
   static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config,
                                                proto::KeyRule keys);
-  // Undoes what is to be undone (for a few seconds at most), then ends its thread. Uploads and objects may
-  // outlive it.
+  // As close(), but for a few seconds at most. Uploads and objects may outlive it.
   ~S3Store() override;
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
   void remove(const std::string& key) override;
+  void close();
+  std::vector<std::string> uploads_under_way() const { return core_->keys_under_way.all(); }
 
  private:
   S3Store(std::shared_ptr<S3Core> core, proto::KeyRule keys)
@@ -32,6 +34,7 @@ class S3Store : public ClaimStore {
                         std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
 
   std::shared_ptr<S3Core> core_;
+  bool is_closed_ = false;
 };
 
 }  // namespace bellhop

@@ -54,10 +54,12 @@ void S3Upload::append(const Buffer& piece, Written written) {
                        received_bytes_));
     } else if (!spool_) {
       auto made = Spool::create(*core_, size_bytes_, in_parts() ? window_bytes_ : size_bytes_);
-      if (made)
+      if (made) {
         spool_ = std::move(made.value());
-      else
+        under_way_ = key_under_way(core_, key_);
+      } else {
         fail(made.error());
+      }
     }
   }
   if (!is_over()) {
@@ -194,7 +196,11 @@ void S3Upload::looked(const S3Answer& answer) {
 
 void S3Upload::stored() {
   upload_id_.clear();
-  if (is_over()) return remove_object(core_, key_);
+  if (is_over()) {
+    remove_object(core_, key_);
+    under_way_.reset();
+    return;
+  }
   settle(Claim{core_->name, key_, size_bytes_, hash_.hex()});
 }
 
@@ -219,6 +225,7 @@ void S3Upload::give_up() {
   if (whole && whole->may_have_been_done) may_be_stored_ = true;
   if (may_be_stored_) remove_object(core_, key_);
   abort_parts();
+  if (!beginning_) under_way_.reset();  // the undos name it now
 }
 
 void S3Upload::fail(std::string reason) {
@@ -236,6 +243,7 @@ void S3Upload::settle(Result<Claim> result) {
   std::shared_ptr<UndoUnlessRun> undo;
   if (result)
     undo = std::make_shared<UndoUnlessRun>([core = core_, key = key_] { remove_object(core, key); });
+  if (result) under_way_.reset();
   executor_->post([self = shared_from_this(), result = std::move(result), undo = std::move(undo),
                    done = std::exchange(done_, nullptr)] {
     if (self->dropped_) return;

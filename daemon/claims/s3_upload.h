@@ -94,6 +94,7 @@ class S3Upload : public std::enable_shared_from_this<S3Upload> {
   std::atomic<bool> dropped_ = false;  // set by the session's thread
 
   std::string key_;
+  std::shared_ptr<KeyUnderWay> under_way_;  // from the first piece until it is stored or undone
   std::shared_ptr<Spool> spool_;
   std::optional<std::string> failure_;
   PayloadHash hash_;

@@ -11,6 +11,12 @@
 
 namespace bellhop {
 
+namespace {
+std::string with_upload(const std::string& key, const std::string& id) {
+  return fmt::format("{} (multipart upload {})", key, id);
+}
+}  // namespace
+
 void S3Upload::begin_parts() {
   beginning_ = true;
   const auto made = call("POST", {{"uploads", ""}}, &S3Upload::begun);
@@ -23,8 +29,15 @@ void S3Upload::begin_parts() {
 void S3Upload::begun(const S3Answer& answer) {
   beginning_ = false;
   upload_id_ = answer.ok() ? proto::xml_text(answer.body, "UploadId").value_or("") : "";
-  if (is_over()) return abort_parts();
-  if (!upload_id_.empty()) return advance();
+  if (is_over()) {
+    abort_parts();
+    under_way_.reset();
+    return;
+  }
+  if (!upload_id_.empty()) {
+    under_way_ = key_under_way(core_, with_upload(key_, upload_id_));
+    return advance();
+  }
   fail(core_->problem(answer, "POST (begin a multipart upload)"));
 }
 
@@ -113,7 +126,8 @@ void S3Upload::abort_parts() {
   const auto made = core_->call("DELETE", core_->address.object_url(key_, {{"uploadId", id}}));
   made->is_undo = true;
   made->doubt = doubt_of_delete;
-  made->done = [core = core_, key = key_](const S3Answer& answer) {
+  made->done = [core = core_, key = key_,
+                under_way = key_under_way(core_, with_upload(key_, id))](const S3Answer& answer) {
     if (!answer.ok() && s3_code(answer) != "NoSuchUpload")
       spdlog::warn("claim {}: an unfinished upload stays in store '{}' until it is swept: {}", key,
                    core->name, core->problem(answer, "DELETE"));

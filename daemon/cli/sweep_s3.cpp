@@ -62,7 +62,7 @@ int sweep_s3(const std::string& name, const config::S3Store& store, uint64_t old
         << " younger ones left\n";
     print_lifecycle_rule(address, out);
   }
-  S3Core::close(core.value());
+  S3Core::close(core.value(), 0);
   return exit_code;
 }
 

@@ -77,7 +77,8 @@ def test_keys_that_do_not_come_are_a_nack_and_a_held_delivery_told_once(setting,
     here = setting(aws.environment(kind))
     here.publish()
     aws.stop()
-    here.daemon.stop()
+    here.daemon.sigterm()
+    here.daemon.wait(60)
     here.daemon.start()
     here.up = publisher(here.daemon)
     here.tag = 0

@@ -1,0 +1,46 @@
+// The keys under which a store is making or removing an object right now. A process that has to leave while
+// its store stands still names them: they are what an operator may find there without a message.
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bellhop {
+
+// Any thread.
+class KeysUnderWay {
+ public:
+  std::vector<std::string> all() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return {keys_.begin(), keys_.end()};
+  }
+
+ private:
+  friend class KeyUnderWay;
+  mutable std::mutex mutex_;
+  std::multiset<std::string> keys_;
+};
+
+// A key is under way as long as this lives. `keys` outlives it.
+class KeyUnderWay {
+ public:
+  KeyUnderWay(KeysUnderWay& keys, std::string key) : keys_(keys), key_(std::move(key)) {
+    const std::lock_guard<std::mutex> lock(keys_.mutex_);
+    keys_.keys_.insert(key_);
+  }
+  ~KeyUnderWay() {
+    const std::lock_guard<std::mutex> lock(keys_.mutex_);
+    keys_.keys_.erase(keys_.keys_.find(key_));
+  }
+  KeyUnderWay(const KeyUnderWay&) = delete;
+  KeyUnderWay& operator=(const KeyUnderWay&) = delete;
+
+ private:
+  KeysUnderWay& keys_;
+  const std::string key_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,69 @@
+"""SIGTERM while an S3 service stands still: bellhop is gone at drain_timeout, and its log names what stays behind."""
+
+import signal
+import time
+
+import pytest
+
+from support.checks import Side, body_of
+from support.publishing import publisher
+from support.rabbitmq import TIME_FACTOR, wait_until
+from support.s3_proxy import Hang, S3Proxy
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def proxy(plain_s3rver):
+    with S3Proxy(plain_s3rver.address) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def daemon(bellhop, plain_s3rver, proxy):
+    return bellhop({"stores": {"archive": plain_s3rver.store(endpoint=proxy.endpoint, probe=False)}, "limits": {"drain_timeout": "3s"}},
+                   expect_exit=None)
+
+
+def key_of(request):
+    return request.target.split("/claims/")[1].split("?")[0]
+
+
+def ends_in_time(daemon):
+    began = time.monotonic()
+    daemon.process.send_signal(signal.SIGTERM)
+    daemon.process.wait(60)
+    assert time.monotonic() - began < 3 + 2 * TIME_FACTOR, daemon.log[-2000:]
+
+
+def test_a_service_that_stands_still_does_not_hold_up_the_end(daemon, broker, name, proxy):
+    proxy.rule = lambda request: Hang() if request.method == "PUT" else None
+    side = Side(broker, name())
+    up = publisher(daemon)
+    up.channel.publish("", side.queue, body_of(100_000))
+    up.channel.publish("", side.queue, body_of(70 * MIB))
+    wait_until(lambda: proxy.seen("PUT", "partNumber="), what="a part under way")
+    ends_in_time(daemon)
+    [whole] = [r for r in proxy.seen("PUT") if "partNumber=" not in r.target]
+    part = proxy.seen("PUT", "partNumber=")[0]
+    daemon.wait_log(f"claim {key_of(whole)}.*archive.*left behind")
+    upload = part.target.split("uploadId=")[1].split("&")[0]
+    daemon.wait_log(f"claim {key_of(part)} .multipart upload {upload}.*archive.*left behind")
+
+
+def test_an_undo_that_does_not_end_does_not_either(daemon, broker, name, proxy):
+    proxy.rule = lambda request: Hang() if request.method == "DELETE" else None
+    up = publisher(daemon)
+    up.channel.publish("", name("nowhere"), body_of(100_000), mandatory=True)
+    up.channel.wait_for("basic.return")
+    wait_until(lambda: proxy.seen("DELETE"), what="the object being removed")
+    ends_in_time(daemon)
+    daemon.wait_log(f"claim {key_of(proxy.seen('DELETE')[0])}.*archive.*left behind")
+
+
+def test_an_end_in_order_leaves_nothing_behind(daemon, broker, name, proxy):
+    up = publisher(daemon)
+    up.channel.publish("", name("nowhere"), body_of(100_000), mandatory=True)
+    up.channel.wait_for("basic.ack")
+    ends_in_time(daemon)
+    assert "left behind" not in daemon.log and daemon.process.returncode == 0
