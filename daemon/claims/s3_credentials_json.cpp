@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "daemon/claims/iso_time.h"
@@ -19,7 +18,9 @@ constexpr int depth_max = 8;
 std::map<std::string, std::string> texts(std::string_view json) {
   std::map<std::string, std::string> out;
   if (!proto::is_json(json, depth_max)) return out;
-  json.remove_prefix(std::min(json.find_first_not_of(" \t\r\n"), json.size()));
+  constexpr std::string_view blanks = " \t\r\n";
+  json.remove_prefix(json.find_first_not_of(blanks));
+  json.remove_suffix(json.size() - json.find_last_not_of(blanks) - 1);
   if (!proto::is_json_object(json)) return out;
   for (const proto::JsonMember& member : proto::json_members(json)) {
     std::string name = proto::json_text(member.key).value_or("");
