@@ -268,7 +268,7 @@ def test_only_a_whole_wrong_object_that_comes_again_is_corrupt(setting, proxy, w
     here = setting(retries=retries)
     assert here.publish(SMALL)
     proxy.rule = times(99, gets, SPOILT[what](SMALL))
-    Consumer(here.daemon, here.side.queue)
+    consumer = Consumer(here.daemon, here.side.queue)  # noqa: F841, its connection lives as long
     assert "the message says" in here.side.take().headers["x-acemq-error"]
     assert len(proxy.seen("GET")) == 2
     assert proxy.seen("GET")[1].headers["cache-control"] == "no-cache"
