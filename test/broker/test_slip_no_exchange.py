@@ -113,7 +113,7 @@ def test_a_message_without_a_slip_starts_at_the_step_whose_queue_it_came_from(be
     here = broker.channel().get_wait(f"{queues}.ship")
     assert here.body == b"packed" and here.headers["app"] == 1
     assert here.headers[slips.ROUTE] == "pick,pack,ship" and here.headers[slips.POSITION] == 2 and len(here.headers[slips.RUN]) == 36
-    wait_until(lambda: broker.channel().declare(f"{queues}.pack", passive=True).message_count == 0)
+    wait_until(lambda: broker.channel().call("queue.declare", queue=f"{queues}.pack", passive=True).message_count == 0)
 
 
 @pytest.mark.parametrize("how", ["get", "consume"])

@@ -7,6 +7,8 @@ from support import amqp, slips
 from support.amqp import Typed
 from support.rabbitmq import Node, wait_until
 
+pytestmark = pytest.mark.usefixtures("own_rabbit")
+
 LARGE = b"kept all the same " * 8000
 
 
@@ -34,7 +36,7 @@ def test_what_the_exchange_keeps_counts_as_sent(bellhop, broker, name, body):
     channel.call("basic.consume", queue=step)
     got = channel.deliver()
     assert hop(channel, got.headers, body, 1, **{"bellhop-ack": Typed("l", got.delivery_tag)}) == "basic.ack"
-    wait_until(lambda: above.declare(step, passive=True).message_count == 0, what="the input's acknowledgement")
+    wait_until(lambda: above.call("queue.declare", queue=step, passive=True).message_count == 0, what="the input's acknowledgement")
     slips.short_lived(above, name("late"))
     above.call("queue.bind", queue=name("late"), exchange=history, routing_key="k")
     consumer = amqp.connect(daemon.socket).channel()
