@@ -59,6 +59,8 @@ def test_a_multiple_does_not_span_a_hop_that_is_under_way(session, name):
     client.publish(1, "", "q", b"4")
     opened = leg.answer("channel.open")
     leg.answer("confirm.select", opened.channel)
+    asked = leg.answer("exchange.declare", opened.channel)
+    assert (asked.exchange, asked.passive) == ("p", True)
     hop = leg.published(opened.channel)
     assert (hop.exchange, hop.routing_key, hop.body) == ("p", "b", b"2")
     assert [leg.published(1).body for _ in range(3)] == [b"1", b"3", b"4"]
