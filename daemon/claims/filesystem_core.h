@@ -13,14 +13,15 @@
 namespace bellhop {
 
 struct FilesystemCore {
-  FilesystemCore(StorePlace store_place, ThreadShares threads)
-      : place(std::move(store_place)), pool(threads) {}
+  FilesystemCore(StorePlace store_place, ThreadShares threads, ThreadShares verifying_threads)
+      : place(std::move(store_place)), pool(threads), verifying(verifying_threads) {}
 
   const StorePlace place;
   DirectoryAbilities abilities;
   KeySource keys;
   SharedSync directory_sync;
   ThreadPool pool;
+  ThreadPool verifying;  // large objects: work for the processors, and in nobody's way
 };
 
 // Removes an object, later, on one of the store's threads. A failure is logged: retention takes the orphan.

@@ -46,12 +46,17 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
   // A pool thread, one at a time.
   void run() {
     std::optional<FetchFailure> failure;
-    const bool is_new = file_ == nullptr;
-    if (is_new) failure = open();
-    if (!failure && (!is_new || is_kept())) failure = verify_part();
+    if (file_ == nullptr) {
+      failure = open();
+      if (!failure && !is_kept()) {
+        core_->verifying.run(executor_.get(), Work::verify, [self = shared_from_this()] { self->run(); });
+        return;
+      }
+    }
+    if (!failure) failure = verify_part();
     const bool has_more = !failure && offset_ < size_bytes_;
     if (has_more &&
-        core_->pool.go_on(executor_.get(), Work::verify, [self = shared_from_this()] { self->run(); }))
+        core_->verifying.go_on(executor_.get(), Work::verify, [self = shared_from_this()] { self->run(); }))
       return;
     // Without a thread for the rest it is done here.
     while (!failure && offset_ < size_bytes_) failure = verify_part();

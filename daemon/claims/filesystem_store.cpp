@@ -21,11 +21,13 @@ namespace {
 
 // One session alone may have twelve at work on its uploads, or on its fetches; whoever comes then finds one
 // of its own.
-ThreadShares thread_shares() {
-  return {.threads_max = 16,
-          .one_kind_max = 14,
-          .one_line_max = 12,
-          .verify_max = std::clamp<size_t>(std::thread::hardware_concurrency(), 2, 12)};
+constexpr ThreadShares shares{.threads_max = 16, .one_kind_max = 14, .one_line_max = 12};
+constexpr int verifying_niceness = 10;
+
+// More than there are processors would only wait for each other, and take the processors from the sessions.
+ThreadShares verifying_shares() {
+  const size_t count = std::clamp<size_t>(std::thread::hardware_concurrency(), 2, 12);
+  return {.threads_max = count, .one_kind_max = count, .one_line_max = count, .niceness = verifying_niceness};
 }
 
 Result<gid_t> group_id(const std::string& name) {
@@ -131,9 +133,10 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place,
 
 FilesystemStore::FilesystemStore(StorePlace place, proto::KeyRule keys)
     : ClaimStore(place.name, keys),
-      core_(std::make_shared<FilesystemCore>(std::move(place), thread_shares())) {}
+      core_(std::make_shared<FilesystemCore>(std::move(place), shares, verifying_shares())) {}
 
 FilesystemStore::~FilesystemStore() {
+  core_->verifying.stop();
   core_->pool.stop();
 }
 

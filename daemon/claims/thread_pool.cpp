@@ -2,6 +2,8 @@
 #include "daemon/claims/thread_pool.h"
 
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -57,9 +59,8 @@ ThreadPool::Line& ThreadPool::line_of(const void* owner, Work work) {
 }
 
 bool ThreadPool::may_run(const Line& line) const {
-  const size_t kind_max = line.work == Work::verify ? shares_.verify_max : shares_.one_kind_max;
   return !line.jobs.empty() && line.running < shares_.one_line_max &&
-         running_[static_cast<size_t>(line.work)] < kind_max;
+         running_[static_cast<size_t>(line.work)] < shares_.one_kind_max;
 }
 
 ThreadPool::Lines::iterator ThreadPool::next_line() {
@@ -97,7 +98,11 @@ bool ThreadPool::start_thread() {
 
 void* ThreadPool::thread_main(void* pool) {
   pthread_setname_np(pthread_self(), "claims");
-  static_cast<ThreadPool*>(pool)->do_jobs();
+  auto* const self = static_cast<ThreadPool*>(pool);
+  // Linux: of this thread alone. May be refused; then it is as the others are.
+  if (self->shares_.niceness != 0)
+    (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), self->shares_.niceness);
+  self->do_jobs();
   return nullptr;
 }
 

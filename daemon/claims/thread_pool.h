@@ -31,13 +31,12 @@ enum class Work : uint8_t { upkeep, read, fetch, verify, write };
 inline constexpr size_t work_kinds = 5;
 
 // How many threads there are, and how many of them may work at the same time for one kind, and for one owner
-// and kind. What is left is for the others, and is there at once. verify has a bound of its own: it is work
-// for the processors, which more threads only take from everybody else.
+// and kind. What is left is for the others, and is there at once.
 struct ThreadShares {
   size_t threads_max;
   size_t one_kind_max;
   size_t one_line_max;
-  size_t verify_max;
+  int niceness = 0;  // of all of them: more gives way to everybody else's threads
 };
 
 class ThreadPool {

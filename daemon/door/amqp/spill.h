@@ -27,7 +27,7 @@ struct Channel;
 // Of the process. One thread, and one line of it for each session, so that what is read was written before.
 struct SpillSpace {
   const std::shared_ptr<Room> room = std::make_shared<Room>(uint64_t{4} << 30);
-  ThreadPool thread{{.threads_max = 1, .one_kind_max = 1, .one_line_max = 1, .verify_max = 1}};
+  ThreadPool thread{{.threads_max = 1, .one_kind_max = 1, .one_line_max = 1}};
 };
 
 // One scratch file for many deliveries, closed when the last of them has gone. Its file is the spill

@@ -1,5 +1,9 @@
 #include "daemon/claims/thread_pool.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -15,7 +19,7 @@ namespace bellhop {
 namespace {
 
 ThreadShares all_for_one(size_t threads) {
-  return {.threads_max = threads, .one_kind_max = threads, .one_line_max = threads, .verify_max = threads};
+  return {.threads_max = threads, .one_kind_max = threads, .one_line_max = threads};
 }
 
 // Jobs that last until the test lets them go.
@@ -123,7 +127,7 @@ TEST_CASE("idle threads end, and new work finds new ones", "[thread_pool]") {
 }
 
 TEST_CASE("however much one owner has waiting, another finds a thread at once", "[thread_pool]") {
-  ThreadPool pool({.threads_max = 4, .one_kind_max = 3, .one_line_max = 2, .verify_max = 3});
+  ThreadPool pool({.threads_max = 4, .one_kind_max = 3, .one_line_max = 2});
   const int one = 0, other = 0;
   Held held;
   for (int i = 0; i < 100; ++i) pool.run(&one, Work::verify, held.job());
@@ -136,7 +140,7 @@ TEST_CASE("however much one owner has waiting, another finds a thread at once", 
 }
 
 TEST_CASE("however many owners have one kind of work, another kind finds a thread at once", "[thread_pool]") {
-  ThreadPool pool({.threads_max = 4, .one_kind_max = 3, .one_line_max = 2, .verify_max = 3});
+  ThreadPool pool({.threads_max = 4, .one_kind_max = 3, .one_line_max = 2});
   const int owners[50] = {};
   Held held;
   for (const int& owner : owners) {
@@ -149,17 +153,21 @@ TEST_CASE("however many owners have one kind of work, another kind finds a threa
   held.release();
 }
 
-TEST_CASE("no more verify than was said, and the rest of the threads is for all else", "[thread_pool]") {
-  ThreadPool pool({.threads_max = 8, .one_kind_max = 7, .one_line_max = 6, .verify_max = 2});
-  const int owners[10] = {};
-  Held held;
-  for (const int& owner : owners) {
-    for (int i = 0; i < 4; ++i) pool.run(&owner, Work::verify, held.job());
-  }
-  held.wait_for(2);
-  for (const int& owner : owners) run_and_wait(pool, &owner, Work::fetch);
-  CHECK(held.running() == 2);
-  held.release();
+TEST_CASE("threads that give way do so, and no others", "[thread_pool]") {
+  const auto niceness_in = [](ThreadPool& pool) {
+    std::promise<int> seen;
+    pool.run(nullptr, Work::verify,
+             [&seen] { seen.set_value(getpriority(PRIO_PROCESS, static_cast<id_t>(gettid()))); });
+    return seen.get_future().get();
+  };
+  ThreadShares shares = all_for_one(1);
+  ThreadPool usual(shares);
+  const int base = niceness_in(usual);
+  shares.niceness = std::min(base + 3, 19);
+  ThreadPool giving_way(shares);
+  CHECK(niceness_in(giving_way) == shares.niceness);
+  CHECK(niceness_in(usual) == base);
+  CHECK(getpriority(PRIO_PROCESS, static_cast<id_t>(gettid())) == base);
 }
 
 TEST_CASE("owners take turns, a job each, and the next part of a job comes first in its line",
@@ -184,7 +192,7 @@ TEST_CASE("owners take turns, a job each, and the next part of a job comes first
 }
 
 TEST_CASE("what waits for its share goes on when a job of its line has ended", "[thread_pool]") {
-  ThreadPool pool({.threads_max = 8, .one_kind_max = 8, .one_line_max = 1, .verify_max = 8});
+  ThreadPool pool({.threads_max = 8, .one_kind_max = 8, .one_line_max = 1});
   const int owners[3] = {};
   std::atomic<int> done = 0;
   std::promise<void> all;
