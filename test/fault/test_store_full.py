@@ -35,7 +35,7 @@ def test_a_body_that_does_not_fit_is_nacked_alone_and_gives_its_space_back(small
     for number, body in enumerate(bodies, 1):
         up.channel.publish("", side.queue, body)
         up.channel.expect("basic.ack" if len(body) < 8 * MIB else "basic.nack", delivery_tag=number, multiple=False, timeout=30)
-    assert small.log.count("No space left on device") == 2
+    assert small.log.count("No space left on device") == 1  # the same trouble is told once
     assert len(small.objects()) == 3 and small.debris() == []
     assert free_mib(small) > 2.5
     assert Consumer(small, side.queue).bodies(4) == [body for body in bodies if len(body) < 8 * MIB]
@@ -108,7 +108,7 @@ def test_a_disk_that_fails_at_the_last_step_leaves_nothing_behind(bellhop, broke
             up.channel.publish("", side.queue, b"small")
             up.channel.expect("basic.nack", delivery_tag=number, multiple=False)
             up.channel.expect("basic.ack", delivery_tag=number + 1)
-        assert daemon.log.count(os.strerror(error)) == 2
+        assert daemon.log.count(os.strerror(error)) == 1  # the same trouble is told once
         assert daemon.objects() == [] and daemon.debris() == []
     up.channel.publish("", side.queue, body_of(3 * MIB))
     up.channel.expect("basic.ack", delivery_tag=5)
