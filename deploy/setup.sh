@@ -2,11 +2,17 @@
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 
-as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
-    echo "Packages are missing, and this is neither root nor is there sudo for: $*" >&2
-    return 1
-  fi
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+can_be_root() { [ "$(id -u)" = 0 ] || { command -v sudo && sudo -v; } >/dev/null; }
+
+# RabbitMQ's nodes are named after this host here, as NAME@localhost. Without the name a node ends with a crash dump, minutes later.
+needs_localhost() {
+  local address
+  read -r address _ < <(getent ahostsv4 localhost) || true
+  case ${address:-} in 127.*) return ;; esac
+  echo "This host does not know the name 'localhost', and RabbitMQ's node here has it in its own name." >&2
+  echo "Add this line to /etc/hosts and try again:  127.0.0.1 localhost" >&2
+  return 1
 }
 
 # The packages of test/packages for the given uses that are not installed, unless a command stands for them.
@@ -25,6 +31,15 @@ install_packages() {
   local missing policy=/usr/sbin/policy-rc.d own_policy=no status=0
   mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -gt 0 ] || return 0
+  if ! can_be_root; then
+    echo "Packages are missing, and only root may install them. Let the administrator of this host run this line, then try again:" >&2
+    printf '\n    apt-get update && apt-get install --no-install-recommends %s\n\n' "${missing[*]}" >&2
+    case " ${missing[*]} " in *" rabbitmq-server "*)
+      echo "(The package rabbitmq-server also starts a broker for the whole host. Nothing here uses it:" >&2
+      echo " systemctl disable --now rabbitmq-server)" >&2 ;;
+    esac
+    return 1
+  fi
   say "Installing packages: ${missing[*]}"
   if [ ! -e $policy ]; then
     printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null || return 1

@@ -122,6 +122,7 @@ class Node:
             except RuntimeError as error:
                 # Between choosing a port and RabbitMQ's listening on it, somebody else may take it.
                 node.kill()
+                node._end_epmd()
                 if attempt == 2 or "eaddrinuse" not in str(error):
                     node.stop()
                     raise
@@ -273,13 +274,19 @@ class Node:
                 continue
         return None
 
+    def _end_epmd(self):
+        """Also that of a node which did not come up, or whose start was interrupted."""
+        epmd = self.epmd or self._find_epmd()
+        if epmd is not None and alive(epmd):
+            os.kill(epmd, signal.SIGTERM)
+        self.epmd = None
+
     def stop(self):
         """Ends the node and its epmd, and removes the temporary data folder."""
         if self.process is not None:
             self.shutdown()
-            if self.epmd is not None and alive(self.epmd):
-                os.kill(self.epmd, signal.SIGTERM)
-            self.process = self.epmd = None
+            self._end_epmd()
+            self.process = None
         if self._owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
         atexit.unregister(self.stop)
