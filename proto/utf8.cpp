@@ -23,4 +23,16 @@ std::optional<uint32_t> take_code_point(std::string_view& text) {
   return point;
 }
 
+size_t utf8_length(std::string_view text) {
+  const size_t before = text.size();
+  return take_code_point(text) ? before - text.size() : 0;
+}
+
+size_t find_invalid_utf8(std::string_view text) {
+  const size_t size = text.size();
+  while (take_code_point(text)) {
+  }
+  return text.empty() ? std::string_view::npos : size - text.size();
+}
+
 }  // namespace bellhop::proto

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "proto/utf8.h"
+
 #include "daemon/ops/log_queue.h"
 
 namespace bellhop {
@@ -33,36 +35,13 @@ void put_time(Out& out, spdlog::log_clock::time_point when) {
   put_text(out, {text, static_cast<size_t>(rest)});
 }
 
-// The length of the well-formed UTF-8 sequence at the start of `text` (RFC 3629: no overlong forms, no
-// surrogates), 0 if there is none.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    if (!follows(1) || !follows(2)) return 0;
-    if (first == 0xE0 && byte(1) < 0xA0) return 0;
-    if (first == 0xED && byte(1) > 0x9F) return 0;
-    return 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    if (first == 0xF0 && byte(1) < 0x90) return 0;
-    if (first == 0xF4 && byte(1) > 0x8F) return 0;
-    return 4;
-  }
-  return 0;
-}
-
 // As inside a JSON string; a byte that is no UTF-8 becomes U+FFFD. Text lines use it as well, but for quotes
 // and backslashes: what matters there is that no message can begin a line of its own or move a terminal's
 // cursor.
 void put_escaped(Out& out, std::string_view text, bool json) {
   while (!text.empty()) {
     const auto first = static_cast<unsigned char>(text.front());
-    const size_t length = utf8_length(text);
+    const size_t length = proto::utf8_length(text);
     if (length == 0) {
       put_text(out, json ? "\\ufffd" : "\xEF\xBF\xBD");
       text.remove_prefix(1);
