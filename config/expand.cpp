@@ -70,4 +70,20 @@ Result<std::string> expand(std::string_view text) {
   }
 }
 
+std::string written_in_file(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t begin = text.find("${");
+    out += text.substr(0, begin);
+    if (begin == std::string_view::npos) return out;
+    const size_t end = text.find('}', begin);
+    if (end == std::string_view::npos) return out;
+    const std::string_view inner = text.substr(begin + 2, end - begin - 2);
+    const size_t separator = inner.find(":-");
+    if (!inner.starts_with("file:") && separator != std::string_view::npos)
+      out += inner.substr(separator + 2);
+    text.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace bellhop::config

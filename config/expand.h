@@ -16,4 +16,8 @@ namespace bellhop::config {
 // or the file, never a value.
 Result<std::string> expand(std::string_view text);
 
+// What of a value stands in the file itself: the text around each ${...}, and the default inside. Empty when
+// all of it comes from elsewhere.
+std::string written_in_file(std::string_view text);
+
 }  // namespace bellhop::config

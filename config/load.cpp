@@ -1,5 +1,7 @@
 #include "config/load.h"
 
+#include <sys/stat.h>
+
 #include "config/load_sections.h"
 #include "config/read_file.h"
 #include "config/yaml_tree.h"
@@ -32,20 +34,33 @@ void load_root(const YamlNode& tree, Config& config, Problems& problems) {
   root.finish();
 }
 
-}  // namespace
-
-Loaded load_text(std::string_view yaml, const std::string& name) {
+Loaded load(std::string_view yaml, const std::string& name, bool is_readable_by_all) {
   Loaded out;
   Problems problems;
   YamlNode tree;
   if (parse_yaml(yaml, tree, problems)) load_root(tree, out.config, problems);
+  if (is_readable_by_all)
+    problems.warn_of_secret(
+        "is a secret, and every user of this host may read the file: take the others' right away (chmod "
+        "o-r), "
+        "or put the secret elsewhere, as in ${file:/run/secrets/x}");
   out.errors = problems.lines(name);
+  out.warnings = problems.warning_lines(name);
   return out;
+}
+
+}  // namespace
+
+Loaded load_text(std::string_view yaml, const std::string& name) {
+  return load(yaml, name, false);
 }
 
 Loaded load_file(const std::string& path) {
   const Result<std::string> text = read_file(path, file_bytes_max);
-  if (text) return load_text(text.value(), path);
+  if (text) {
+    struct stat info {};
+    return load(text.value(), path, ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0);
+  }
   Loaded out;
   out.errors.push_back(path + ":1:1: file: " + text.error() + ", allowed: a readable YAML file");
   return out;

@@ -13,6 +13,7 @@ struct Loaded {
   Config config;  // meaningful when errors is empty
   std::vector<std::string>
       errors;  // `file:line:column: key: what is wrong, what is allowed`, in the file's order
+  std::vector<std::string> warnings;  // likewise: what is allowed and hardly meant
 };
 
 Loaded load_file(const std::string& path);

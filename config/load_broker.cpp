@@ -1,11 +1,22 @@
 // broker: where RabbitMQ is, and who bellhop is there.
 #include "config/broker_url.h"
+#include "config/expand.h"
 #include "config/load_sections.h"
 #include "config/names.h"
 
 namespace bellhop::config {
 
 namespace {
+
+// Of a URL that may lack what is expanded into it: `amqp://app:@host`.
+bool has_password(std::string_view url) {
+  const size_t begin = url.find("://");
+  if (begin == std::string_view::npos) return false;
+  const std::string_view rest = url.substr(begin + 3);
+  const std::string_view login = rest.substr(0, rest.find('@'));
+  const size_t colon = login.find(':');
+  return login.size() < rest.size() && colon != std::string_view::npos && colon + 1 < login.size();
+}
 
 void load_urls(Section& section, Broker& broker) {
   const auto value = section.find("url");
@@ -27,6 +38,8 @@ void load_urls(Section& section, Broker& broker) {
     }
     if (!broker.urls.empty() && broker.urls.front().username.empty() != url.value().username.empty())
       each.error("and the URL before it do not agree on having a user:password, allowed: all or none");
+    if (has_password(written_in_file(each.node().text)))
+      each.problems().note_secret(each.place(), each.path());
     broker.urls.push_back(std::move(url.value()));
   }
 }
@@ -37,7 +50,7 @@ void load_credentials(Section& section, Broker& broker) {
   if (username)
     if (auto text = username->text()) broker.username = std::move(*text);
   if (password)
-    if (auto text = password->text()) broker.password = std::move(*text);
+    if (auto text = password->secret()) broker.password = std::move(*text);
 
   const bool in_url = !broker.urls.empty() && !broker.urls.front().username.empty();
   if (in_url && (username || password)) {
@@ -52,10 +65,6 @@ void load_credentials(Section& section, Broker& broker) {
     (broker.username.empty() ? *username : *password)
         .error("is empty while the other of username and password is not, allowed: both or none");
   }
-  if (broker.username.find('\0') != std::string::npos && username)
-    username->error("has a NUL byte in it, allowed: text");
-  if (broker.password.find('\0') != std::string::npos && password)
-    password->error("has a NUL byte in it, allowed: text");
 }
 
 bool check_vhost(const Value& value, const std::string& vhost) {

@@ -54,7 +54,7 @@ void read_users(const Value& value, TcpListen& out) {
   if (!entries) return;
   if (entries->empty()) value.error("is empty, allowed: at least one user and password");
   for (const auto& [user, item] : *entries) {
-    const auto password = item.text();
+    const auto password = item.secret();
     if (!password || !check_name(item, user)) continue;
     if (password->empty())
       item.error("the password is empty, allowed: a password");

@@ -1,6 +1,7 @@
 // pipelines: named sequences of steps. Pipeline P is exchange P; step s is queue P.s (proto/README.md,
 // "Pipeline").
 #include <set>
+#include <unordered_map>
 
 #include "config/load_sections.h"
 #include "config/names.h"
@@ -19,7 +20,19 @@ bool check_queue_name(const Value& value, const std::string& pipeline, const std
   return false;
 }
 
-std::vector<std::string> read_steps(const std::string& pipeline, const Value& value) {
+// The pipeline that has a step of a name first.
+using StepOwners = std::unordered_map<std::string, std::string>;
+
+void warn_of_shared_step(const Value& item, const std::string& pipeline, const std::string& step,
+                         StepOwners& owners) {
+  const auto [owner, is_new] = owners.emplace(step, pipeline);
+  if (is_new || owner->second == pipeline) return;
+  item.warning(quoted(step) + " is also a step of pipeline " + quoted(owner->second) +
+               ": a worker before it has to say which one it means, with the header bellhop-ack or with the "
+               "pipeline's name as the routing key; bellhop refuses its hop otherwise");
+}
+
+std::vector<std::string> read_steps(const std::string& pipeline, const Value& value, StepOwners& owners) {
   std::vector<std::string> steps;
   std::set<std::string> seen;
   bool good = true;
@@ -37,6 +50,7 @@ std::vector<std::string> read_steps(const std::string& pipeline, const Value& va
     } else if (name) {
       step_good = check_queue_name(item, pipeline, *name);
     }
+    if (step_good) warn_of_shared_step(item, pipeline, *name, owners);
     good = good && step_good;
     if (name) steps.push_back(*name);
   }
@@ -54,6 +68,7 @@ void load_pipelines(Section& root, Config& config) {
   if (!value) return;
   const auto entries = value->named("pipelines, each with its steps");
   if (!entries) return;
+  StepOwners owners;
   for (const auto& [name, item] : *entries) {
     Pipeline pipeline;
     pipeline.name = name;
@@ -61,7 +76,7 @@ void load_pipelines(Section& root, Config& config) {
     if (section.ok()) {
       if (check_name(item, name)) check_exchange(item, name);
       if (const auto steps = section.find("steps"))
-        pipeline.steps = read_steps(name, *steps);
+        pipeline.steps = read_steps(name, *steps, owners);
       else
         section.missing("steps", "is missing, allowed: a list of step names");
       section.read("declare", pipeline.declare);

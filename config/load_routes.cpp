@@ -1,9 +1,11 @@
 // routes: which publishes are treated differently, and how.
-#include <algorithm>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "config/load_sections.h"
 #include "config/names.h"
+#include "config/topic.h"
 #include "proto/itinerary.h"
 
 namespace bellhop::config {
@@ -16,6 +18,20 @@ std::optional<std::string> read_exchange(Section& section, const std::string& ke
   auto text = value->text();
   if (text) check_exchange(*value, *text);
   return text;
+}
+
+// `order#` is a word of six characters to a broker and to bellhop.
+void warn_of_wildcard(const Value& value, const std::string& pattern) {
+  for (const std::string& word : topic_words(pattern)) {
+    const size_t at = word.find_first_of("*#");
+    if (at == std::string::npos || word.size() == 1) continue;
+    const char wildcard = word[at];
+    value.warning(
+        quoted(word) + " is taken as it is written: " + wildcard +
+        " stands for other words only as a word of its own, between dots, as in " +
+        (at == 0 ? std::string{wildcard} + "." + word.substr(1) : word.substr(0, at) + "." + wildcard));
+    return;
+  }
 }
 
 std::optional<std::string> read_routing_key(Section& section) {
@@ -43,6 +59,7 @@ void read_match(const Value& value, Route& route) {
   if (!section.ok()) return;
   route.match_exchange = read_exchange(section);
   route.match_routing_key = read_routing_key(section);
+  if (route.match_routing_key) warn_of_wildcard(*section.find("routing_key"), *route.match_routing_key);
   if (const auto headers = section.find("headers")) {
     for (auto& [name, text] : read_headers(*headers, true))
       route.match_headers.emplace(name, std::move(text));
@@ -97,7 +114,9 @@ std::vector<ItineraryStop> read_itinerary(const Value& value) {
   return out;
 }
 
-void read_slip(const Value& value, const Config& config, Route& route) {
+using Names = std::unordered_set<std::string_view>;
+
+void read_slip(const Value& value, const Config& config, const Names& pipelines, Route& route) {
   Section section(value);
   if (!section.ok()) return;
   const auto pipeline = section.find("pipeline");
@@ -108,12 +127,13 @@ void read_slip(const Value& value, const Config& config, Route& route) {
         ", allowed: one of the two");
   if (pipeline) {
     if (auto name = pipeline->text()) {
-      std::vector<std::string> names;
-      for (const Pipeline& each : config.pipelines) names.push_back(each.name);
-      if (std::find(names.begin(), names.end(), *name) == names.end())
+      if (pipelines.count(*name) == 0) {
+        std::vector<std::string> names;
+        for (const Pipeline& each : config.pipelines) names.push_back(each.name);
         pipeline->error_with_value(
             "is no configured pipeline, allowed: " +
             (names.empty() ? "a pipeline of `pipelines`, which has none" : listed(names)));
+      }
       route.slip_pipeline = std::move(*name);
     }
   }
@@ -121,7 +141,7 @@ void read_slip(const Value& value, const Config& config, Route& route) {
   section.finish();
 }
 
-Route read_route(const Value& item, const Config& config) {
+Route read_route(const Value& item, const Config& config, const Names& pipelines) {
   Route route;
   route.claim_check = config.claim_check;
   route.stamp = config.stamp;
@@ -138,7 +158,7 @@ Route read_route(const Value& item, const Config& config) {
   const auto to = section.find("to");
   if (to) read_to(*to, route);
   const auto slip = section.find("slip");
-  if (slip) read_slip(*slip, config, route);
+  if (slip) read_slip(*slip, config, pipelines, route);
   if (to && slip)
     to->error("stands beside slip, which sends the message to its own first step, allowed: one of the two");
   if (const auto claim_check = section.find("claim_check"))
@@ -156,9 +176,11 @@ void load_routes(Section& root, Config& config) {
   if (!value) return;
   const auto items = value->sequence("routes, each with its name");
   if (!items) return;
+  Names pipelines;
+  for (const Pipeline& each : config.pipelines) pipelines.insert(each.name);
   std::set<std::string> seen;
   for (const Value& item : *items) {
-    Route route = read_route(item, config);
+    Route route = read_route(item, config, pipelines);
     if (!route.name.empty() && !seen.insert(route.name).second) {
       Section section(item);
       section.find("name")->error(

@@ -91,8 +91,8 @@ void read_sse(Section& section, S3Store& out) {
 
 void read_credentials(Section& section, S3Store& out) {
   section.read("access_key", out.access_key);
-  section.read("secret_key", out.secret_key);
-  section.read("session_token", out.session_token);
+  section.read_secret("secret_key", out.secret_key);
+  section.read_secret("session_token", out.session_token);
   for (const auto& [key, text] :
        {std::pair("access_key", &out.access_key), std::pair("secret_key", &out.secret_key),
         std::pair("session_token", &out.session_token)}) {

@@ -1,5 +1,5 @@
 // slip: where a carried itinerary may send a message. A header must not be able to send one anywhere.
-#include <algorithm>
+#include <unordered_set>
 
 #include "config/load_sections.h"
 #include "config/names.h"
@@ -8,16 +8,24 @@ namespace bellhop::config {
 
 namespace {
 
-void add_once(std::vector<std::string>& list, const std::string& exchange) {
-  if (std::find(list.begin(), list.end(), exchange) == list.end()) list.push_back(exchange);
-}
+// Each exchange once, in the order in which they came.
+class Exchanges {
+ public:
+  explicit Exchanges(std::vector<std::string>& list) : list_(list) {}
+  void add(const std::string& exchange) {
+    if (seen_.insert(exchange).second) list_.push_back(exchange);
+  }
+
+ private:
+  std::vector<std::string>& list_;
+  std::unordered_set<std::string> seen_;
+};
 
 // The exchanges that the configuration itself names. The default exchange reaches every queue, so it has to
 // be written in slip.allowed_exchanges.
-std::vector<std::string> named_exchanges(const Config& config) {
-  std::vector<std::string> out;
+void add_named(const Config& config, Exchanges& out) {
   const auto add = [&out](const std::string& exchange) {
-    if (!exchange.empty()) add_once(out, exchange);
+    if (!exchange.empty()) out.add(exchange);
   };
   for (const Pipeline& pipeline : config.pipelines) add(pipeline.name);
   for (const Route& route : config.routes) {
@@ -25,24 +33,25 @@ std::vector<std::string> named_exchanges(const Config& config) {
     if (route.to_exchange) add(*route.to_exchange);
     for (const ItineraryStop& stop : route.slip_itinerary) add(stop.exchange);
   }
-  return out;
 }
 
 }  // namespace
 
 void load_slip(Section& root, Config& config) {
-  config.slip_allowed_exchanges = named_exchanges(config);
+  Exchanges named(config.slip_allowed_exchanges);
+  add_named(config, named);
   const auto value = root.find("slip");
   if (!value) return;
   Section section(*value);
   if (!section.ok()) return;
-  if (const auto allowed = section.find("allowed_exchanges")) {
-    if (const auto items = allowed->sequence("exchanges")) {
-      config.slip_allowed_exchanges.clear();
-      for (const Value& item : *items) {
-        const auto exchange = item.text();
-        if (exchange && check_exchange(item, *exchange)) add_once(config.slip_allowed_exchanges, *exchange);
-      }
+  const auto allowed = section.find("allowed_exchanges");
+  const auto items = allowed ? allowed->sequence("exchanges") : std::nullopt;
+  if (items) {
+    config.slip_allowed_exchanges.clear();
+    Exchanges written(config.slip_allowed_exchanges);
+    for (const Value& item : *items) {
+      const auto exchange = item.text();
+      if (exchange && check_exchange(item, *exchange)) written.add(*exchange);
     }
   }
   section.finish();

@@ -3,20 +3,25 @@
 #include <algorithm>
 #include <tuple>
 
+#include "proto/utf8.h"
+
 namespace bellhop::config {
 
 namespace {
 
 constexpr size_t quoted_bytes_max = 80;
+constexpr size_t kept_max = 1000;
+constexpr size_t shown_max = 100;
+constexpr size_t listed_max = 30;
 
 bool is_alnum(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-void append_printable(std::string& out, char c) {
+void append_printable(std::string& out, char c, bool is_ascii) {
   static constexpr char digits[] = "0123456789abcdef";
   const auto byte = static_cast<unsigned char>(c);
-  if (byte >= 0x20 && byte != 0x7f) {
+  if (is_ascii && byte >= 0x20 && byte != 0x7f) {
     out += c;
     return;
   }
@@ -45,27 +50,42 @@ size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void Problems::add(Place place, std::string key, std::string text) {
-  found_.push_back({place, std::move(key), std::move(text)});
+void Problems::List::add(Problem problem) {
+  if (found.size() < kept_max)
+    found.push_back(std::move(problem));
+  else
+    ++dropped;
 }
 
-std::vector<std::string> Problems::lines(const std::string& file) const {
-  std::vector<Problem> sorted = found_;
+std::vector<std::string> Problems::List::lines(const std::string& file, const char* what) const {
+  std::vector<Problem> sorted = found;
   std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
     return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
   });
   std::vector<std::string> out;
-  out.reserve(sorted.size());
-  for (const Problem& problem : sorted)
+  for (const Problem& problem : sorted) {
+    if (out.size() == shown_max) {
+      out.push_back(file + ": " + std::to_string(sorted.size() + dropped - shown_max) + " more " + what +
+                    " are not shown");
+      break;
+    }
     out.push_back(file + ":" + std::to_string(problem.place.line) + ":" +
                   std::to_string(problem.place.column) + ": " + problem.key + ": " + problem.text);
+  }
   return out;
 }
 
 std::string quoted(std::string_view text) {
   std::string out = "'";
-  for (const char c : text.substr(0, quoted_bytes_max)) append_printable(out, c);
-  if (text.size() > quoted_bytes_max) out += "...";
+  while (!text.empty()) {
+    const size_t length = proto::utf8_length(text);
+    if (out.size() + length > quoted_bytes_max + 1) return out + "...'";
+    if (length > 1)
+      out += text.substr(0, length);
+    else
+      append_printable(out, text.front(), length == 1);
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
   return out + "'";
 }
 
@@ -81,9 +101,10 @@ std::string shown_key(std::string_view key) {
 
 std::string listed(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& name : names) {
-    if (!out.empty()) out += ", ";
-    out += name;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i == listed_max) return out + " and " + std::to_string(names.size() - i) + " more";
+    if (i > 0) out += ", ";
+    out += names[i];
   }
   return out;
 }

@@ -1,7 +1,8 @@
-// What is wrong with a configuration file: collected while it is read, so that an operator sees all of it at
-// once.
+// What is wrong with a configuration file, and what an operator should know about it: collected while it is
+// read, so that all of it is seen at once. What is collected and shown has a bound, whatever the file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,17 +16,41 @@ struct Place {
 
 class Problems {
  public:
-  void add(Place place, std::string key, std::string text);
-  bool empty() const { return found_.empty(); }
-  // `file:line:column: key: text`, in the file's order.
-  std::vector<std::string> lines(const std::string& file) const;
+  void add(Place place, std::string key, std::string text) {
+    errors_.add({place, std::move(key), std::move(text)});
+  }
+  void warn(Place place, std::string key, std::string text) {
+    warnings_.add({place, std::move(key), std::move(text)});
+  }
+  bool empty() const { return errors_.found.empty(); }
+  // `file:line:column: key: text`, in the file's order; the first hundred, and a line that counts the others.
+  std::vector<std::string> lines(const std::string& file) const { return errors_.lines(file, "errors"); }
+  std::vector<std::string> warning_lines(const std::string& file) const {
+    return warnings_.lines(file, "warnings");
+  }
+
+  // That a secret stands in the file itself, not in a variable or another file. The first one is kept.
+  void note_secret(Place place, const std::string& key) {
+    if (!secret_) secret_ = {place, key, ""};
+  }
+  // Warns about it, where there is one.
+  void warn_of_secret(const std::string& text) {
+    if (secret_) warn(secret_->place, secret_->key, text);
+  }
 
  private:
   struct Problem {
     Place place;
     std::string key, text;
   };
-  std::vector<Problem> found_;
+  struct List {
+    std::vector<Problem> found;
+    size_t dropped = 0;
+    void add(Problem problem);
+    std::vector<std::string> lines(const std::string& file, const char* what) const;
+  };
+  List errors_, warnings_;
+  std::optional<Problem> secret_;
 };
 
 // For a message: in single quotes, unprintable bytes escaped, long text shortened.
@@ -33,7 +58,7 @@ std::string quoted(std::string_view text);
 // A key as it stands in a key path. What follows the first character that no key has is left out: in `{
 // password:secret }`, a blank forgotten, the key is `password:secret`.
 std::string shown_key(std::string_view key);
-// "a, b, c"
+// "a, b, c"; of many only the first, and how many more there are.
 std::string listed(const std::vector<std::string>& names);
 // The candidate that `word` is most likely a slip of the pen for; empty when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

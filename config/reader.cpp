@@ -4,6 +4,7 @@
 
 #include "config/expand.h"
 #include "config/units.h"
+#include "proto/utf8.h"
 
 namespace bellhop::config {
 
@@ -46,7 +47,26 @@ void Value::error_with_value(const std::string& text) const {
   error(quoted(node_->text) + (expands ? " once expanded " : " ") + text);
 }
 
+void Value::warning(std::string text) const {
+  problems_->warn(place_, path_.empty() ? "file" : path_, std::move(text));
+}
+
 std::optional<std::string> Value::text() const {
+  auto text = expanded();
+  if (text && proto::find_invalid_utf8(*text) != std::string::npos) {
+    error("has bytes in it that are no UTF-8 once expanded, allowed: text in UTF-8");
+    return {};
+  }
+  return text;
+}
+
+std::optional<std::string> Value::secret() const {
+  auto text = expanded();
+  if (text && !written_in_file(node_->text).empty()) problems_->note_secret(place_, path_);
+  return text;
+}
+
+std::optional<std::string> Value::expanded() const {
   if (!is_scalar()) {
     error(kind_of(*node_) + ", allowed: text");
     return {};
@@ -54,6 +74,10 @@ std::optional<std::string> Value::text() const {
   Result<std::string> expanded = expand(node_->text);
   if (!expanded) {
     error(expanded.error());
+    return {};
+  }
+  if (expanded.value().find('\0') != std::string::npos) {
+    error("has a NUL byte in it, allowed: text");
     return {};
   }
   return std::move(expanded.value());
@@ -190,6 +214,11 @@ void Section::finish() const {
 void Section::read(const std::string& key, std::string& out) {
   if (const auto value = find(key))
     if (auto text = value->text()) out = std::move(*text);
+}
+
+void Section::read_secret(const std::string& key, std::string& out) {
+  if (const auto value = find(key))
+    if (auto text = value->secret()) out = std::move(*text);
 }
 
 void Section::read(const std::string& key, bool& out) {

@@ -33,8 +33,13 @@ class Value {
   // Reports "'<value as written>' <text>". Only for values that are no secrets. ${...} is shown unexpanded.
   void error_with_value(const std::string& text) const;
 
+  // Reports what an operator should know and may want so.
+  void warning(std::string text) const;
+
   // Each reports a value of another kind and returns nothing.
-  std::optional<std::string> text() const;  // expanded
+  std::optional<std::string> text() const;  // expanded; UTF-8 without NUL bytes
+  // Expanded; any bytes but NUL. Remembers whether the secret stands in the file itself.
+  std::optional<std::string> secret() const;
   std::optional<bool> boolean() const;
   std::optional<uint64_t> integer(uint64_t least, uint64_t most) const;
   std::optional<uint64_t> bytes(uint64_t least, uint64_t most = std::numeric_limits<uint64_t>::max()) const;
@@ -51,6 +56,7 @@ class Value {
   Problems& problems() const { return *problems_; }
 
  private:
+  std::optional<std::string> expanded() const;
   const YamlNode* node_;
   Place place_;  // the value's; its key's when it has none
   std::string path_;
@@ -73,6 +79,7 @@ class Section {
   void finish() const;
 
   void read(const std::string& key, std::string& out);
+  void read_secret(const std::string& key, std::string& out);
   void read(const std::string& key, bool& out);
   template <typename T>
   void read_integer(const std::string& key, T& out, uint64_t least, uint64_t most) {

@@ -1,5 +1,7 @@
 #include "config/routing_table.h"
 
+#include <unordered_map>
+
 #include "proto/table.h"
 
 namespace bellhop::config {
@@ -65,9 +67,12 @@ RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::
   default_plan_.claim_check = config_->claim_check;
   default_plan_.stamp = config_->stamp;
   rules_.reserve(config_->routes.size());
+  std::unordered_map<std::string_view, const Pipeline*> pipelines;
+  for (const Pipeline& each : config_->pipelines) pipelines.emplace(each.name, &each);
   for (const Route& route : config_->routes) {
+    const auto named = pipelines.find(route.slip_pipeline);
     rules_.push_back({&route, topic_words(route.match_routing_key.value_or("")),
-                      plan_of(route, pipeline(route.slip_pipeline))});
+                      plan_of(route, named == pipelines.end() ? nullptr : named->second)});
   }
 }
 

@@ -31,7 +31,7 @@ void warn_of(const Existing& existing, const Declaration& item, const std::strin
 
 Control::Control(std::shared_ptr<const config::Config> config, const TlsContext* tls)
     : config_(std::move(config)), tls_(tls) {
-  std::vector<Declaration> wanted = declarations_of(*config_);
+  const std::vector<Declaration> wanted = declarations_of(*config_);
   if (wanted.empty()) return;
   if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
     spdlog::warn(
@@ -41,7 +41,7 @@ Control::Control(std::shared_ptr<const config::Config> config, const TlsContext*
   }
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   done_ = false;
-  thread_ = std::thread(&Control::run, this, std::move(wanted));
+  thread_ = std::thread(&Control::run, this, std::deque<Declaration>(wanted.begin(), wanted.end()));
 }
 
 Control::~Control() {
@@ -71,7 +71,7 @@ bool Control::wait_until_done(uint32_t timeout_ms) {
 
 // --- the thread ---
 
-void Control::run(std::vector<Declaration> left) {
+void Control::run(std::deque<Declaration> left) {
   const config::Broker& broker = config_->broker;
   uint32_t pause_ms = pause_ms_min;
   do {
@@ -105,7 +105,7 @@ bool Control::lend_to_stop(int fd) {
   return !stopping_;
 }
 
-Result<void> Control::try_url(const config::BrokerUrl& url, std::vector<Declaration>& left) {
+Result<void> Control::try_url(const config::BrokerUrl& url, std::deque<Declaration>& left) {
   auto opened = ControlConnection::open(config_->broker, url, tls_, wake_fd_);
   if (!opened) return Error{opened.error()};
   ControlConnection& connection = *opened.value();
@@ -117,7 +117,7 @@ Result<void> Control::try_url(const config::BrokerUrl& url, std::vector<Declarat
 
 // Takes off `left` what was answered.
 Result<void> Control::declare_all(ControlConnection& connection, const config::BrokerUrl& url,
-                                  std::vector<Declaration>& left) {
+                                  std::deque<Declaration>& left) {
   using Kind = ControlConnection::Answer::Kind;
   if (Result<void> logged_in = connection.log_in(); !logged_in) return logged_in;
   size_t declared = 0, refused = 0, different = 0;
@@ -126,7 +126,7 @@ Result<void> Control::declare_all(ControlConnection& connection, const config::B
     const auto answer = connection.declare(item);
     if (answer.kind == Kind::done) {
       ++declared;
-      left.erase(left.begin());
+      left.pop_front();
       continue;
     }
     // RabbitMQ 4 ends the connection with 541 when a name with other letters than ASCII's makes the text of a
@@ -138,7 +138,7 @@ Result<void> Control::declare_all(ControlConnection& connection, const config::B
       if (!existing.differences.empty()) {
         warn_of(existing, item, connection.vhost());
         ++different;
-        left.erase(left.begin());
+        left.pop_front();
         if (existing.is_lost) return Error{"the connection was lost"};
         continue;
       }
@@ -147,7 +147,7 @@ Result<void> Control::declare_all(ControlConnection& connection, const config::B
     spdlog::error("declaration refused item=\"{}\" vhost={} broker={} reason=\"{}\"", item.text(),
                   connection.vhost(), url.shown, answer.text);
     ++refused;
-    left.erase(left.begin());
+    left.pop_front();
     if (answer.kind == Kind::lost) return Error{"the connection was lost: " + answer.text};
   }
   spdlog::info("pipelines declared broker={} vhost={} items={} refused={} different={}", url.shown,

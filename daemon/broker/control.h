@@ -10,11 +10,11 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "config/config.h"
 #include "daemon/broker/declarations.h"
@@ -42,10 +42,10 @@ class Control {
   bool wait_until_done(uint32_t timeout_ms);
 
  private:
-  void run(std::vector<Declaration> left);
-  Result<void> try_url(const config::BrokerUrl& url, std::vector<Declaration>& left);
+  void run(std::deque<Declaration> left);
+  Result<void> try_url(const config::BrokerUrl& url, std::deque<Declaration>& left);
   Result<void> declare_all(ControlConnection& connection, const config::BrokerUrl& url,
-                           std::vector<Declaration>& left);
+                           std::deque<Declaration>& left);
   bool lend_to_stop(int fd);
   bool pause(uint32_t ms);
 

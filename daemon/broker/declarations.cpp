@@ -1,6 +1,6 @@
 #include "daemon/broker/declarations.h"
 
-#include <algorithm>
+#include <set>
 
 namespace bellhop {
 namespace {
@@ -62,10 +62,11 @@ std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
 
 std::vector<Declaration> declarations_of(const config::Config& config) {
   std::vector<Declaration> all;
+  std::set<std::pair<std::string, decltype(Declaration::arguments)>> seen;
   for (const config::Pipeline& pipeline : config.pipelines) {
     if (!pipeline.declare) continue;
     for (Declaration& each : declarations_of(pipeline)) {
-      if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(std::move(each));
+      if (seen.emplace(each.text(), each.arguments).second) all.push_back(std::move(each));
     }
   }
   return all;

@@ -1,5 +1,6 @@
 #include "daemon/cli/check.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "config/host_port.h"
@@ -9,6 +10,7 @@
 #include "config/slip_warnings.h"
 #include "config/units.h"
 #include "daemon/cli/check_broker.h"
+#include "daemon/cli/missing_folders.h"
 #include "daemon/cli/report.h"
 
 namespace bellhop {
@@ -235,10 +237,14 @@ void print_slips(const config::Config& config, Report& report) {
                 (pipeline.dead_letter ? "" : "; its queues have no dead-letter arguments"));
   }
   report.section("slip");
-  report.line(config.slip_allowed_exchanges.empty()
-                  ? "a carried itinerary may send a message nowhere"
-                  : "a carried itinerary may send a message to " +
-                        joined(config.slip_allowed_exchanges, ", ", show_exchange));
+  const std::vector<std::string>& allowed = config.slip_allowed_exchanges;
+  std::string line =
+      allowed.empty() ? "a carried itinerary may send a message nowhere"
+                      : "a carried itinerary may send a message to " + joined(allowed, ", ", show_exchange);
+  // .NET's pipelines and itineraries send to queues.
+  if (std::find(allowed.begin(), allowed.end(), "") == allowed.end())
+    line += "; to queues by the default exchange only when slip.allowed_exchanges lists \"\"";
+  report.line(line);
 }
 
 void print_limits(const config::Limits& limits, Report& report) {
@@ -296,12 +302,10 @@ int check(const std::string& file, bool at_broker, std::ostream& out, std::ostre
   print_limits(config.limits, report);
   report.section("log");
   report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));
-  std::vector<std::string> warnings = config::retention_warnings(config);
-  for (std::string& warning : config::slip_warnings(config)) warnings.push_back(std::move(warning));
-  if (!warnings.empty()) {
-    report.section("warnings");
+  report.section("warnings");
+  for (const auto& warnings : {loaded.warnings, config::retention_warnings(config),
+                               config::slip_warnings(config), missing_folders(config)})
     for (const std::string& warning : warnings) report.line(warning);
-  }
   if (!at_broker) return 0;
   report.section("at broker");
   return check_broker(config, report) ? 0 : 1;

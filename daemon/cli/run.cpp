@@ -171,6 +171,7 @@ int run(const std::string& config_file) {
   ignore_sigpipe();
   raise_descriptor_limit();
   spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
+  for (const std::string& warning : loaded.warnings) spdlog::warn("{}", warning);
   int code = 0;
   {
     Daemon daemon(config);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <sys/stat.h>
+
 #include "test/support/catch.h"
 
 using namespace bellhop::config;
@@ -90,4 +92,21 @@ TEST_CASE("what cannot be put in is an error that names it", "[config]") {
           "has ${...} with no variable's name in it, allowed: ${NAME}, ${NAME:-default}, ${file:/path}");
   }
   CHECK(expand("${A:-${B}}").error() == "has ${...} inside of ${A...}, allowed: a default without ${...}");
+}
+
+TEST_CASE("only regular files are read, and nothing is waited for", "[config]") {
+  const TemporaryFile file("");
+  const std::string fifo = file.path() + ".fifo";
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(expand("${file:" + fifo + "}").error() == "file '" + fifo + "' is no regular file");
+  std::remove(fifo.c_str());
+  CHECK(expand("${file:/dev/zero}").error() == "file '/dev/zero' is no regular file");
+  CHECK(expand(std::string("${file:/etc/passwd\0x}", 21)).error().find("NUL byte") != std::string::npos);
+}
+
+TEST_CASE("what stands in the file itself is told from what comes from elsewhere", "[config]") {
+  CHECK(written_in_file("${A}") == "");
+  CHECK(written_in_file("${file:/a:-b}${A:-}") == "");
+  CHECK(written_in_file("x${A}y${B:-z}") == "xyz");
+  CHECK(written_in_file("$x ${") == "$x ");
 }

@@ -82,3 +82,80 @@ TEST_CASE("aliases cannot make a small file large, or endless", "[config]") {
   CHECK(problems_of("a: &a [*a]\n").size() == 1);
   CHECK(problems_of(std::string(100000, '[')).size() == 1);
 }
+
+TEST_CASE("an alias is what it stands for, as a value and as a key", "[config]") {
+  Problems problems;
+  YamlNode root;
+  REQUIRE(parse_yaml("a: &x [1, {b: &y 2}]\n&k c: *x\nd: *y\n*k : 3\n", root, problems));
+  REQUIRE(root.entries.size() == 4);
+  const YamlNode& copy = root.entries[1].value;
+  REQUIRE(copy.items.size() == 2);
+  CHECK(copy.items[1].entries.at(0).value.text == "2");
+  CHECK(copy.items[1].place.line == 1);
+  CHECK(root.entries[2].value.text == "2");
+  CHECK(root.entries[3].key == "c");
+}
+
+TEST_CASE("quoted and empty values are what they were", "[config]") {
+  Problems problems;
+  YamlNode root;
+  REQUIRE(
+      parse_yaml("a: \"null\"\nb: null\nc: ''\nd: !tag x\ne: |\n  two\n  lines\nf: []\n", root, problems));
+  CHECK(root.entries[0].value.text == "null");
+  CHECK(root.entries[0].value.kind == YamlNode::Kind::scalar);
+  CHECK(root.entries[1].value.kind == YamlNode::Kind::null);
+  CHECK(root.entries[2].value.kind == YamlNode::Kind::scalar);
+  CHECK(root.entries[3].value.text == "x");
+  CHECK(root.entries[4].value.text == "two\nlines\n");
+  CHECK(root.entries[5].value.kind == YamlNode::Kind::sequence);
+}
+
+TEST_CASE("what is nested too deep or too large is refused at once", "[config]") {
+  for (const std::string& yaml : {"a: " + std::string(200000, '['), std::string(200000, '{'),
+                                  [] {
+                                    std::string deep;
+                                    for (int i = 0; i < 400000; ++i) deep += "- ";
+                                    return deep;
+                                  }(),
+                                  [] {
+                                    std::string many = "a:\n";
+                                    for (int i = 0; i < 200000; ++i) many += " - x\n";
+                                    return many;
+                                  }(),
+                                  std::string("a: &a [&b [&c [*a]]]\n"), std::string("&a {*a : 1}\n")}) {
+    const std::vector<std::string> found = problems_of(yaml);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].find("nested too deep or too large, allowed: 32 levels and 100000 values") !=
+          std::string::npos);
+  }
+  CHECK(problems_of("- - - - - x\n").empty());
+}
+
+TEST_CASE("a tab in front of a key, and an expansion in braces, get words of their own", "[config]") {
+  for (const char* yaml : {"broker:\n\turl: x\n", "a:\n  - b: c\n\t  d: e\n", "a:\n \t b: c\n"}) {
+    INFO(yaml);
+    const std::vector<std::string> found = problems_of(yaml);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].find("a line begins with a tab), allowed: blanks") != std::string::npos);
+  }
+  for (const char* yaml : {"a: { b: ${X} }\n", "a: [${X:-1}]\n", "a: [amqp://${X}/, b]\n",
+                           "a: { b: c,\n  d: ${file:/x} }\n", "a: { \xc3\xa9: ${X} }\n"}) {
+    INFO(yaml);
+    const std::vector<std::string> found = problems_of(yaml);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].find("(${ inside of braces or brackets, without quotes), allowed: \"${NAME}\"") !=
+          std::string::npos);
+  }
+  CHECK(problems_of("a:\tb # a tab\there\nc: ${X}\nd: { e: \"${X}\" }\n").empty());
+}
+
+TEST_CASE("a file that is no UTF-8, or has control characters, is told where", "[config]") {
+  CHECK(problems_of("a: 1\n\xc3\xa9: \xff\n") ==
+        std::vector<std::string>{"f:2:4: yaml: the byte 0xff, which is no UTF-8, allowed: text in UTF-8"});
+  CHECK(problems_of(std::string("a: \0b\n", 7)) ==
+        std::vector<std::string>{"f:1:4: yaml: the byte 0x00, a control character, allowed: text in UTF-8"});
+  CHECK(problems_of("a: b\xed\xa0\x80\n").size() == 1);
+  CHECK(problems_of("\xef\xbb\xbf"
+                    "a: 1\r\n")
+            .empty());
+}

@@ -1,0 +1,54 @@
+#include "daemon/cli/missing_folders.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "config/problems.h"
+
+namespace bellhop {
+
+namespace {
+
+using config::quoted;
+
+// Empty: it is there.
+std::string what_is_wrong(const std::string& folder) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0)
+    return errno == ENOENT ? "is not there" : std::string("cannot be looked at: ") + std::strerror(errno);
+  return S_ISDIR(info.st_mode) ? "" : "is no folder";
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+std::vector<std::string> missing_folders(const config::Config& config) {
+  std::vector<std::string> out;
+  for (const config::Store& store : config.stores) {
+    const auto* const files = std::get_if<config::FilesystemStore>(&store.kind);
+    if (files == nullptr) continue;
+    if (const std::string wrong = what_is_wrong(files->path); !wrong.empty())
+      out.push_back(
+          "store " + quoted(store.name) + ": " + quoted(files->path) + " " + wrong +
+          ". bellhop creates no store's folder, because a missing one is mostly a missing mount: mount "
+          "or create it before bellhop starts");
+  }
+  for (const config::Listen& listen : config.listen) {
+    const auto* const socket = std::get_if<config::UnixListen>(&listen);
+    if (socket == nullptr) continue;
+    const std::string folder = folder_of(socket->path);
+    if (const std::string wrong = what_is_wrong(folder); !wrong.empty())
+      out.push_back("socket " + quoted(socket->path) + ": its folder " + quoted(folder) + " " + wrong +
+                    ": create it before bellhop starts, writable for bellhop's user");
+  }
+  return out;
+}
+
+}  // namespace bellhop
