@@ -190,13 +190,10 @@ bool is_indented_by_tab(std::string_view line) {
   return line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string_view::npos;
 }
 
-// Whether what stopped the parser is the brace of a `${`.
+// Whether what stopped the parser is the brace of a `${`. yaml-cpp counts columns in bytes, from 0.
 bool is_expansion(std::string_view line, int column) {
-  for (int at = 0; !line.empty(); ++at) {
-    if (at + 1 == column) return line.starts_with("${");
-    line.remove_prefix(std::max<size_t>(proto::utf8_length(line), 1));
-  }
-  return false;
+  return column > 0 && static_cast<size_t>(column) < line.size() &&
+         line.substr(static_cast<size_t>(column) - 1).starts_with("${");
 }
 
 // What follows a colon in yaml-cpp's words is text of the file (`password: *secret` is an alias to it), so it

@@ -41,7 +41,7 @@ TEST_CASE("a step of two pipelines", "[config]") {
   CHECK(
       warnings_after_broker("pipelines:\n  a: { steps: [one, two] }\n  b: { steps: [three, two] }\n") ==
       Lines{
-          "f:4:22: pipelines.b.steps[1]: 'two' is also a step of pipeline 'a': a worker before it has to say "
+          "f:4:23: pipelines.b.steps[1]: 'two' is also a step of pipeline 'a': a worker before it has to say "
           "which one it means, with the header bellhop-ack or with the pipeline's name as the routing key; "
           "bellhop refuses its hop otherwise"});
   CHECK(warnings_after_broker("pipelines: { a: { steps: [one] }, b: { steps: [two] } }\n").empty());

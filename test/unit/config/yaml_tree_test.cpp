@@ -125,8 +125,7 @@ TEST_CASE("what is nested too deep or too large is refused at once", "[config]")
                                   std::string("a: &a [&b [&c [*a]]]\n"), std::string("&a {*a : 1}\n")}) {
     const std::vector<std::string> found = problems_of(yaml);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].find("nested too deep or too large, allowed: 32 levels and 100000 values") !=
-          std::string::npos);
+    CHECK(found[0].find("nested too deep") != std::string::npos);
   }
   CHECK(problems_of("- - - - - x\n").empty());
 }

@@ -93,9 +93,8 @@ routes:
 )");
   CHECK(result.err == "");
   CHECK(result.code == 0);
-  CHECK(
-      result.out ==
-      R"(service       orders-api
+  CHECK(result.out ==
+        R"(service       orders-api
 listen        unix socket '/nowhere/x.sock', mode 0660, group 'app', for uids 1000, 1001
               tcp 127.0.0.1:5673, for users 'app', 'web'
               tcp [::1]:5673, for everybody who reaches it
@@ -132,9 +131,7 @@ limits        256 sessions, 128 of TCP, 2047 channels each, 16 transfers each
               messages of up to 4GiB, 32MiB of bodies in memory
               handshake_timeout 10s, drain_timeout 20s
 log           info, text
-warnings      )" +
-          result.file +
-          R"(:29:5: routes[1]: its itinerary has a stop at "", the default exchange, and slip.allowed_exchanges does not list it: bellhop refuses the hop to that stop
+warnings      the itinerary of route 'stops' goes on to the default exchange, which slip.allowed_exchanges does not have: hops to it are refused; add "" to slip.allowed_exchanges
               store 'claims': '/nowhere/claims' is not there. bellhop creates no store's folder, because a missing one is mostly a missing mount: mount or create it before bellhop starts
               socket '/nowhere/x.sock': its folder '/nowhere' is not there: create it before bellhop starts, writable for bellhop's user
 )");
