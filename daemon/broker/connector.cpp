@@ -1,5 +1,6 @@
 #include "daemon/broker/connector.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "daemon/ops/trouble.h"
+#include "proto/frame.h"
 
 namespace bellhop {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 constexpr uint64_t pause_ms_min = 100;
 constexpr uint64_t pause_ms_max = 2000;
 constexpr uint64_t attempt_ms_min = 500;
+constexpr const char* trouble_node = "broker node";
+constexpr size_t answer_bytes_max = 128 * 1024;  // RabbitMQ's start has half a kilobyte
 
 // Each of libuv's requests and handles lives in a box that its own last callback frees; the connector only
 // lets go of it.
@@ -41,29 +45,29 @@ struct Connector::Attempt {
   Connector* owner;
   int fd;
   std::unique_ptr<TlsStream> tls;  // null: none is wanted
-  bool is_connected = false;       // and the TLS handshake is under way
+  enum class Stage { connecting, securing, asking } stage = Stage::connecting;
+  Outbox header{};  // asking: what is to be sent of the protocol header
+  Buffer answer{};
 };
 
-Connector::Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls,
-                     std::atomic<size_t>& preferred_url, Done done, uint64_t after_ms,
-                     std::optional<uint64_t> deadline_ms)
+Connector::Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls, BrokerNodes& nodes,
+                     Done done)
     : loop_(loop),
       broker_(broker),
       tls_(tls),
-      preferred_url_(preferred_url),
+      nodes_(nodes),
       done_(std::move(done)),
-      deadline_ms_(deadline_ms.value_or(uv_now(loop) + broker.connect_timeout_ms)),
+      deadline_ms_(uv_now(loop) + broker.connect_timeout_ms),
       attempt_ms_max_(std::max(attempt_ms_min, broker.connect_timeout_ms / (broker.urls.size() + 1))),
       pause_ms_(pause_ms_min),
       random_(static_cast<unsigned>(uv_hrtime() ^ reinterpret_cast<uintptr_t>(this))),
       timer_(new Timer),
       last_failure_(broker.urls.size()) {
-  if (!broker_.urls.empty())
-    url_index_ = preferred_url_.load(std::memory_order_relaxed) % broker_.urls.size();
+  begin_round();
   timer_->owner = this;
   uv_timer_init(loop_, &timer_->timer);
   timer_->timer.data = timer_;
-  arm(after_ms);
+  arm(0);
 }
 
 Connector::~Connector() {
@@ -86,14 +90,11 @@ void Connector::on_timer(uv_timer_t* raw) {
   if (self->attempt_ != nullptr) {
     // An attempt that had not its share of the time says less than an earlier one did.
     if (self->left_ms() > 0 || self->last_failure_[self->url_index_].empty())
-      self->failed((self->attempt_->is_connected
-                        ? "the TLS handshake with " + self->attempt_address() + " did not end"
-                        : "no answer from " + self->attempt_address()) +
-                   " in time");
+      self->node_failed(self->attempt_address(), self->what_did_not_come() + " in time");
     ::close(self->end_attempt());
   } else if (self->lookup_ != nullptr) {
     self->forget_lookup();
-    self->failed("the name was not resolved in time");
+    self->node_failed(self->url().shown, "the name was not resolved in time");
     self->next_url();
   }
   self->go_on();
@@ -107,22 +108,26 @@ void Connector::go_on() {
       give_up();
       return;
     }
-    if (tried_in_round_ == broker_.urls.size()) {
+    if (round_.empty()) {
       pause();
       return;
     }
+    url_index_ = round_.front();
     if (!resolved_) {
       if (const auto known = Address::without_lookup(url())) {
         addresses_.assign(1, *known);
         address_index_ = 0;
         resolved_ = true;
       } else {
+        // A lookup that hangs keeps one of libuv's few threads: it is not begun again while there are others.
+        if (nodes_.failed_lately(url().shown, uv_hrtime() / 1000000) && postpone_url()) continue;
         begin_lookup();
         if (lookup_ != nullptr) return;
         next_url();
         continue;
       }
     }
+    if (address_index_ == 0 && put_failed_last()) continue;
     if (address_index_ == addresses_.size()) {
       next_url();
       continue;
@@ -131,9 +136,33 @@ void Connector::go_on() {
   }
 }
 
+void Connector::begin_round() {
+  const size_t count = broker_.urls.size();
+  for (size_t i = 0; i < count; ++i) round_.push_back((nodes_.preferred() + i) % count);
+  postponed_.assign(count, false);
+}
+
+// Addresses that failed lately come after the others of their URL. If all of them did, the URL comes after
+// the other URLs of the round: true.
+bool Connector::put_failed_last() {
+  const uint64_t now_ms = uv_hrtime() / 1000000;
+  const auto bad = std::stable_partition(addresses_.begin(), addresses_.end(), [&](const Address& address) {
+    return !nodes_.failed_lately(address.text(), now_ms);
+  });
+  return bad == addresses_.begin() && !addresses_.empty() && postpone_url();
+}
+
+// To the end of the round, once. False: it is there already.
+bool Connector::postpone_url() {
+  if (round_.size() < 2 || postponed_[url_index_]) return false;
+  postponed_[url_index_] = true;
+  round_.push_back(url_index_);
+  next_url();
+  return true;
+}
+
 void Connector::next_url() {
-  url_index_ = (url_index_ + 1) % broker_.urls.size();
-  ++tried_in_round_;
+  round_.pop_front();
   resolved_ = false;
   addresses_.clear();
   address_index_ = 0;
@@ -142,7 +171,7 @@ void Connector::next_url() {
 // Between half and the whole of a pause that doubles each round, so that the sessions of a host do not come
 // back in step.
 void Connector::pause() {
-  tried_in_round_ = 0;
+  begin_round();
   if (pause_ms_ == pause_ms_min)
     tell_trouble(trouble_no_broker, "yet", "no broker is reached yet, trying again" + failures());
   std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
@@ -174,12 +203,13 @@ void Connector::on_resolved(uv_getaddrinfo_t* request, int status, addrinfo* lis
   if (self != nullptr) {
     self->lookup_ = nullptr;
     if (status != 0) {
-      self->failed(std::string("cannot resolve the name: ") + uv_strerror(status));
+      self->node_failed(self->url().shown, std::string("cannot resolve the name: ") + uv_strerror(status));
       self->next_url();
     } else {
       self->addresses_ = Address::from_resolved(list, self->url().port);
       self->address_index_ = 0;
       self->resolved_ = true;
+      self->nodes_.reached(self->url().shown);
       if (self->addresses_.empty()) self->failed("the name has no IP address");
     }
   }
@@ -199,14 +229,10 @@ bool Connector::begin_attempt(const Address& address) {
   bool connected = false;
   const int fd = begin_connect(address, connected);
   if (fd < 0) {
-    failed(address.text() + ": " + std::strerror(errno));
+    node_failed(address.text(), address.text() + ": " + std::strerror(errno));
     return false;
   }
   const bool wants_tls = url().transport == config::Transport::tls;
-  if (connected && !wants_tls) {
-    succeed(fd, nullptr);
-    return true;
-  }
   auto attempt = std::make_unique<Attempt>();
   if (wants_tls) attempt->tls = std::make_unique<TlsStream>(*tls_, url());
   attempt->owner = this;
@@ -219,8 +245,14 @@ bool Connector::begin_attempt(const Address& address) {
   }
   attempt_ = attempt.release();  // freed by its close callback
   uv_poll_start(&attempt_->poll, UV_WRITABLE, on_poll);
-  arm(std::min(left_ms(), attempt_ms_max_));
+  // The share of a URL is divided among its addresses. Where there is no other to try it has all the time.
+  const uint64_t share_ms = std::max(attempt_ms_min, attempt_ms_max_ / addresses_.size());
+  arm(is_only_choice() ? left_ms() : std::min(left_ms(), share_ms));
   return true;
+}
+
+bool Connector::is_only_choice() const {
+  return broker_.urls.size() == 1 && addresses_.size() == 1;
 }
 
 void Connector::on_poll(uv_poll_t* poll, int, int) {
@@ -230,30 +262,93 @@ void Connector::on_poll(uv_poll_t* poll, int, int) {
 
 // The socket has something to tell. (libuv's own status only says that there is an error.)
 void Connector::try_attempt() {
+  using Stage = Attempt::Stage;
   Attempt& attempt = *attempt_;
   std::string problem;
-  if (!attempt.is_connected) {
+  if (attempt.stage == Stage::connecting) {
     const int error = connect_outcome(attempt.fd);
     if (error != 0) problem = std::strerror(error);
-    attempt.is_connected = error == 0;
+    attempt.stage = attempt.tls != nullptr ? Stage::securing : Stage::asking;
+    if (attempt.tls == nullptr) attempt.header.append(proto::protocol_header);
   }
-  if (attempt.is_connected && attempt.tls != nullptr) {
+  if (problem.empty() && attempt.stage == Stage::securing) {
     const TlsStream::Step step = attempt.tls->handshake(attempt.fd);
     if (step == TlsStream::Step::waiting) {
       uv_poll_start(&attempt.poll, UV_READABLE | (attempt.tls->has_unsent() ? UV_WRITABLE : 0), on_poll);
       return;
     }
     if (step == TlsStream::Step::failed) problem = attempt.tls->error();
+    attempt.stage = Stage::asking;
+    attempt.header.append(proto::protocol_header);
   }
+  if (problem.empty() && !receive_answer(problem)) return;
   std::unique_ptr<TlsStream> tls = std::move(attempt.tls);
+  Buffer answer = std::move(attempt.answer);
   const int fd = end_attempt();
   if (problem.empty()) {
-    succeed(fd, std::move(tls));
+    succeed(fd, std::move(tls), std::move(answer));
     return;
   }
   ::close(fd);
-  failed(attempt_address() + ": " + problem);
+  node_failed(attempt_address(), attempt_address() + ": " + problem);
   go_on();
+}
+
+// Sends the protocol header, and reads until the answer is a whole frame or surely none (the session then
+// says what it is instead). False: there is more to wait for.
+bool Connector::receive_answer(std::string& problem) {
+  Attempt& attempt = *attempt_;
+  const auto tls_problem = [&](const char* what) {
+    return errno == EPROTO && attempt.tls != nullptr && !attempt.tls->error().empty()
+               ? attempt.tls->error()
+               : "no connection.start came: " + std::string(what) + ": " + std::strerror(errno);
+  };
+  const auto has_unsent = [&] {
+    return !attempt.header.empty() || (attempt.tls != nullptr && attempt.tls->has_unsent());
+  };
+  // A failure to write is not the last word: why the peer ended may be there to read.
+  std::string write_problem;
+  if (has_unsent() && (attempt.tls != nullptr ? attempt.tls->flush(attempt.fd, attempt.header)
+                                              : attempt.header.flush(attempt.fd)) < 0)
+    write_problem = tls_problem("writing failed");
+  while (true) {
+    const proto::SplitResult split = proto::split_frame(attempt.answer, answer_bytes_max);
+    if (split.status != proto::Split::need_more) return true;
+    const size_t had = attempt.answer.size();
+    attempt.answer.resize(had + 4096);
+    const ssize_t received = attempt.tls != nullptr
+                                 ? attempt.tls->receive(attempt.fd, attempt.answer.data() + had, 4096)
+                                 : ::recv(attempt.fd, attempt.answer.data() + had, 4096, 0);
+    const int error = errno;
+    attempt.answer.resize(had + static_cast<size_t>(std::max<ssize_t>(received, 0)));
+    if (received > 0) continue;
+    errno = error;
+    if (received == 0) {
+      problem = "no connection.start came: the peer closed the connection";
+    } else if (error == EINTR) {
+      continue;
+    } else if (error != EAGAIN && error != EWOULDBLOCK) {
+      problem = tls_problem("reading failed");
+    } else if (!write_problem.empty()) {
+      problem = write_problem;
+    } else {
+      uv_poll_start(&attempt.poll, UV_READABLE | (has_unsent() ? UV_WRITABLE : 0), on_poll);
+      return false;
+    }
+    return true;
+  }
+}
+
+std::string Connector::what_did_not_come() const {
+  switch (attempt_->stage) {
+    case Attempt::Stage::connecting:
+      return "no answer from " + attempt_address();
+    case Attempt::Stage::securing:
+      return "the TLS handshake with " + attempt_address() + " did not end";
+    case Attempt::Stage::asking:
+      return attempt_address() + " took the connection, and its connection.start did not come";
+  }
+  return "";
 }
 
 // Gives back the descriptor, which uv_close has taken out of the epoll set. Precondition: there is an
@@ -265,15 +360,25 @@ int Connector::end_attempt() {
   return attempt->fd;
 }
 
+// An attempt failed: others come first for a while, and the log names the node.
+void Connector::node_failed(const std::string& address, const std::string& reason) {
+  nodes_.failed(address, uv_hrtime() / 1000000);
+  tell_trouble(trouble_node, address, "broker=" + url().shown + " node not reached: " + reason);
+  failed(reason);
+}
+
 void Connector::failed(std::string reason) {
   last_failure_[url_index_] = std::move(reason);
 }
 
-void Connector::succeed(int fd, std::unique_ptr<TlsStream> tls) {
+void Connector::succeed(int fd, std::unique_ptr<TlsStream> tls, Buffer answer) {
   uv_timer_stop(&timer_->timer);
-  preferred_url_.store(url_index_, std::memory_order_relaxed);
+  nodes_.prefer(url_index_);
+  nodes_.reached(attempt_address());
+  if (has_trouble())
+    trouble_over(trouble_node, attempt_address(), "broker=" + url().shown + " node is reached again");
   const Done done = std::move(done_);
-  done(Connected{fd, &url(), std::move(tls)});  // may destroy us
+  done(Connected{fd, &url(), std::move(tls), std::move(answer)});  // may destroy us
 }
 
 // What each broker's last failure was.

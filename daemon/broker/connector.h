@@ -1,13 +1,14 @@
 // Opens a session's connection to a broker: each URL in turn, each of its addresses, round after round with a
-// growing pause, until one answers or the time is up.
+// growing pause, until one says connection.start or the time is up. A node that only takes the connection (it
+// is frozen, or a balancer has none behind it) was not reached.
 //
-//     start ─► URL i ─► resolve ─► address ─► connected ─► (TLS) ─────► done(Connected)
-//               ▲           └──────────┴─ failed ─► next address, next URL
-//               └─ pause 100 ms .. 2 s ◄─ all URLs failed            time up ─► done(Error)
+//     start ─► URL i ─► resolve ─► address ─► connected ─► (TLS) ─► connection.start ─► done(Connected)
+//               ▲           └──────────┴──────────┴──────────┴─ failed ─► next address, next URL
+//               └─ pause 100 ms .. 2 s ◄─ all URLs failed                    time up ─► done(Error)
 //
-// 1. The first round begins at the URL that worked last (for any session), so a dead first broker does not
-// cost each session a timeout.
-// 2. An attempt gets a share of the whole time, so that one silent broker leaves time for the others.
+// 1. The first round begins at the URL that worked last (for any session), and addresses that failed lately
+// come last: a dead or silent node does not cost each session a timeout.
+// 2. An attempt gets a share of the whole time, so that one silent node leaves time for the others.
 // 3. A name is resolved on libuv's thread pool; an IP literal or a Unix socket's path is not.
 // 4. A TLS handshake belongs to its attempt: when it fails, or takes too long, the next address has its turn.
 // One thread: the loop's.
@@ -15,16 +16,16 @@
 
 #include <uv.h>
 
-#include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
 #include "daemon/broker/address.h"
+#include "daemon/broker/broker_nodes.h"
 #include "daemon/broker/tls_stream.h"
 #include "proto/result.h"
 
@@ -34,6 +35,8 @@ struct Connected {
   int fd;  // non-blocking; the receiver's to close
   const config::BrokerUrl* url;
   std::unique_ptr<TlsStream> tls;  // for an amqps:// URL, its handshake done
+  // A connector sent the protocol header, and this is the answer: a whole frame, or what is none.
+  Buffer answer{};
 };
 
 class Connector {
@@ -41,13 +44,10 @@ class Connector {
   using Done = std::function<void(Result<Connected>)>;
 
   // Begins at once. `done` is called once, from the loop, never from here; it may destroy the connector.
-  // `broker` and `preferred_url` (shared by all sessions) must outlive the connector, `broker` and `tls` also
-  // what `done` was given. `tls` is null when no URL is an amqps:// one.
-  // `after_ms` holds back the first attempt, `deadline_ms` (the loop's time) replaces the configured timeout:
-  // for a search that goes on.
-  Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls,
-            std::atomic<size_t>& preferred_url, Done done, uint64_t after_ms = 0,
-            std::optional<uint64_t> deadline_ms = std::nullopt);
+  // `broker` and `nodes` (shared by all sessions) must outlive the connector, `broker` and `tls` also what
+  // `done` was given. `tls` is null when no URL is an amqps:// one.
+  Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls, BrokerNodes& nodes,
+            Done done);
   // At any time; `done` is not called any more. libuv's handles and a lookup under way are let go by their
   // own callbacks, so the loop has to run on until they came (a name server that does not answer can take its
   // own time).
@@ -70,20 +70,27 @@ class Connector {
   void begin_lookup();
   void next_url();
   void pause();
+  void node_failed(const std::string& address, const std::string& reason);
   void failed(std::string reason);
   void try_attempt();
+  bool receive_answer(std::string& problem);
+  std::string what_did_not_come() const;
+  void begin_round();
+  bool put_failed_last();
+  bool postpone_url();
+  bool is_only_choice() const;
   std::string attempt_address() const { return addresses_[address_index_ - 1].text(); }
   int end_attempt();
   void forget_lookup();
   void arm(uint64_t after_ms);
-  void succeed(int fd, std::unique_ptr<TlsStream> tls);
+  void succeed(int fd, std::unique_ptr<TlsStream> tls, Buffer answer);
   std::string failures() const;
   void give_up();
 
   uv_loop_t* loop_;
   const config::Broker& broker_;
   const TlsContext* tls_;
-  std::atomic<size_t>& preferred_url_;
+  BrokerNodes& nodes_;
   Done done_;
   uint64_t deadline_ms_;
   uint64_t attempt_ms_max_;
@@ -94,8 +101,9 @@ class Connector {
   Lookup* lookup_ = nullptr;
   Attempt* attempt_ = nullptr;
   size_t url_index_ = 0;
-  size_t tried_in_round_ = 0;
-  bool resolved_ = false;  // addresses_ are those of url()
+  std::deque<size_t> round_;     // URLs that this round has still to try, the front one is url_index_
+  std::vector<bool> postponed_;  // by URL: it is at the end of this round because all its addresses failed
+  bool resolved_ = false;        // addresses_ are those of url()
   std::vector<Address> addresses_;
   size_t address_index_ = 0;
   std::vector<std::string> last_failure_;  // by URL

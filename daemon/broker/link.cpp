@@ -35,8 +35,14 @@ struct Link::Handle {
   }
 };
 
-Link::Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls)
-    : fd_(fd), owner_(owner), tls_(std::move(tls)) {}
+Link::Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls, Bytes received)
+    : fd_(fd), owner_(owner), tls_(std::move(tls)) {
+  if (received.empty()) return;
+  capacity_ = std::max(read_bytes, received.size());
+  buffer_.reset(new uint8_t[capacity_]);  // not zeroed
+  std::memcpy(buffer_.get(), received.data(), received.size());
+  end_ = received.size();
+}
 
 Link::~Link() {
   if (!is_closed()) close({});

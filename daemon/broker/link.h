@@ -44,8 +44,9 @@ class Link {
   static constexpr size_t read_bytes = 64 * 1024;
 
   // Takes the descriptor, which must be non-blocking. The owner must outlive the link, or close() it first.
-  // `tls`, when there is one, has its handshake behind it.
-  Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr);
+  // `tls`, when there is one, has its handshake behind it. `received` was read from there already: it is in
+  // unread() from the start, without an on_bytes.
+  Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr, Bytes received = {});
   // Closes if close() was not called.
   ~Link();
   Link(const Link&) = delete;

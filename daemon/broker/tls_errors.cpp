@@ -46,10 +46,10 @@ std::string show(const GENERAL_NAME* name) {
   const auto* const text = static_cast<const ASN1_STRING*>(value);
   const auto* const bytes = reinterpret_cast<const char*>(ASN1_STRING_get0_data(text));
   const auto size = static_cast<size_t>(ASN1_STRING_length(text));
-  if (type == GEN_DNS) return config::quoted({bytes, size});
+  if (type == GEN_DNS) return "the DNS name " + config::quoted({bytes, size});
   char address[INET6_ADDRSTRLEN] = "";
   if (size == 4 || size == 16) ::inet_ntop(size == 4 ? AF_INET : AF_INET6, bytes, address, sizeof address);
-  return config::quoted(address);
+  return "the IP address " + config::quoted(address);
 }
 
 // The names that a broker's certificate is for; its subject when it has none.
@@ -103,6 +103,7 @@ std::string verify_failure(X509_STORE_CTX* checked, const std::string& name) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "the broker's certificate is for " + names_of(certificate) + " and not for " +
+             (error == X509_V_ERR_IP_ADDRESS_MISMATCH ? "the IP address " : "the DNS name ") +
              config::quoted(name) + " (broker.tls.server_name, or the URL's host)";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
       return "the broker's certificate, of " + subject + ", is self-signed and not in broker.tls.ca";

@@ -111,6 +111,12 @@ class ClaimStore {
   // Any thread. The undo of a publish that no queue can hold; `key` is one that begin()'s claim gave. A
   // failure is logged; retention takes the orphan.
   virtual void remove(const std::string& key) = 0;
+  // Any thread, once, when nothing is begun any more. Does what is queued, ends the store's threads; may take
+  // as long as the store stands still. By default there is nothing to wait for.
+  virtual void close() {}
+  // Any thread, also while close() waits. Keys under which an object may be, whole or in part, that nobody
+  // was told of yet.
+  virtual std::vector<std::string> uploads_under_way() const { return {}; }
 
  private:
   // fetch, with a key that may be part of a path or a URL.

@@ -7,6 +7,7 @@
 
 #include "daemon/claims/directory_abilities.h"
 #include "daemon/claims/key_source.h"
+#include "daemon/claims/keys_under_way.h"
 #include "daemon/claims/store_directory.h"
 #include "daemon/claims/thread_pool.h"
 
@@ -19,6 +20,7 @@ struct FilesystemCore {
   const StorePlace place;
   DirectoryAbilities abilities;
   KeySource keys;
+  KeysUnderWay keys_under_way;
   SharedSync directory_sync;
   ThreadPool pool;
   ThreadPool verifying;  // large objects: work for the processors, and in nobody's way

@@ -78,7 +78,8 @@ Result<void> prepare(FilesystemCore& core) {
 }  // namespace
 
 void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key) {
-  core->pool.run(nullptr, Work::upkeep, [place = &core->place, core, key] {
+  auto under_way = std::make_shared<KeyUnderWay>(core->keys_under_way, key);
+  core->pool.run(nullptr, Work::upkeep, [place = &core->place, core, key, under_way] {
     if (!proto::is_issued_key(key)) return;
     const auto directory = StoreDirectory::open(*place);
     if (!directory) {
@@ -137,6 +138,11 @@ FilesystemStore::FilesystemStore(StorePlace place, proto::KeyRule keys)
 
 FilesystemStore::~FilesystemStore() {
   core_->verifying.stop();
+  core_->pool.stop();
+}
+
+void FilesystemStore::close() {
+  retention_.reset();
   core_->pool.stop();
 }
 

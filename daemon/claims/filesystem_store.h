@@ -29,6 +29,8 @@ class FilesystemStore : public ClaimStore {
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
   void remove(const std::string& key) override;
+  void close() override;
+  std::vector<std::string> uploads_under_way() const override { return core_->keys_under_way.all(); }
 
  private:
   FilesystemStore(StorePlace place, proto::KeyRule keys);

@@ -84,7 +84,10 @@ void FilesystemUpload::run() {
   {
     std::lock_guard lock(mutex_);
     scheduled_ = false;
-    if (dropped_) file_.reset();
+    if (dropped_) {
+      file_.reset();
+      under_way_.reset();
+    }
     if (finishing || dropped_) may_have_file_ = false;
     // Behind the jobs of other uploads, so that a long one does not keep a thread to itself.
     if (!queued_.empty() || finishing_) again = claim_strand();
@@ -115,6 +118,7 @@ void FilesystemUpload::append_some(std::vector<Piece> pieces) {
   }
   if (!failure_ && !dropped_ && !file_) {
     key_ = core_->keys.next();
+    under_way_.emplace(core_->keys_under_way, key_);
     auto created = UnfinishedObject::create(core_->place, core_->abilities, key_);
     if (created) {
       file_.emplace(std::move(created.value()));
@@ -138,6 +142,7 @@ void FilesystemUpload::append_some(std::vector<Piece> pieces) {
 void FilesystemUpload::fail(std::string reason) {
   failure_ = std::move(reason);
   file_.reset();
+  under_way_.reset();
 }
 
 Result<Claim> FilesystemUpload::publish() {
@@ -149,12 +154,14 @@ Result<Claim> FilesystemUpload::publish() {
   if (failure_) return Error{*failure_};
   if (!file_) {  // the empty payload
     key_ = core_->keys.next();
+    under_way_.emplace(core_->keys_under_way, key_);
     auto created = UnfinishedObject::create(core_->place, core_->abilities, key_);
     if (!created) return Error{created.error()};
     file_.emplace(std::move(created.value()));
   }
   auto published = file_->publish(core_->directory_sync);
   file_.reset();
+  under_way_.reset();
   if (!published) return Error{published.error()};
   return Claim{core_->place.name, key_, size_bytes_, hash_.hex()};
 }

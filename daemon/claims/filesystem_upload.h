@@ -65,6 +65,7 @@ class FilesystemUpload : public std::enable_shared_from_this<FilesystemUpload> {
   // The strand's own.
   std::string key_;
   std::optional<UnfinishedObject> file_;
+  std::optional<KeyUnderWay> under_way_;  // from before the file until it is published or gone
   std::optional<std::string> failure_;
   PayloadHash hash_;
   uint64_t received_bytes_ = 0;

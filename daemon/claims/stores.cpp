@@ -31,6 +31,10 @@ Result<std::unique_ptr<Stores>> Stores::open(const config::Config& config) {
   return stores;
 }
 
+void Stores::close() {
+  for (const auto& store : stores_) store->close();
+}
+
 ClaimStore* Stores::find(std::string_view name) const {
   for (const auto& store : stores_) {
     if (store->name() == name) return store.get();

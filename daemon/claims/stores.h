@@ -20,6 +20,9 @@ class Stores {
   ClaimStore* find(std::string_view name) const;      // null when there is none
   ClaimStore* fallback() const { return fallback_; }  // claim_check.store, null when none is configured
   const std::vector<std::unique_ptr<ClaimStore>>& all() const { return stores_; }
+  // Every store, in turn: what is under way there is waited for, so this may take as long as a store stands
+  // still. No session may be left.
+  void close();
 
  private:
   std::vector<std::unique_ptr<ClaimStore>> stores_;

@@ -121,7 +121,7 @@ bool check_broker(const config::Config& config, Report& report) {
         "broker.tls.cert)");
     return false;
   }
-  ignore_sigpipe();
+  ignore_other_signals();
   std::unique_ptr<const TlsContext> tls;
   if (broker.uses_tls()) {
     auto opened = TlsContext::open(broker.tls);

@@ -4,8 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <system_error>
+#include <thread>
 
 #include "config/load.h"
 #include "config/retention_warnings.h"
@@ -21,7 +24,8 @@ namespace bellhop {
 
 namespace {
 
-constexpr uint64_t last_wait_ms = 8000;  // after drain_timeout: for the sessions' last closes
+// Of drain_timeout, at most: for the last closes of sessions that did not end by themselves, and the stores'.
+constexpr uint64_t last_closes_ms_max = 2000;
 constexpr uint64_t sum_up_ms = 5000;
 constexpr std::chrono::milliseconds last_lines_wait{200};  // nobody may be reading the log
 
@@ -46,6 +50,7 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon() {
     if (!loop_open_) return;
+    if (closer_.joinable()) closer_.join();
     control_.reset();
     signals_.reset();
     listener_.reset();
@@ -88,14 +93,19 @@ class Daemon {
     if (!mailbox) return fail(mailbox.error());
     mailbox_ = mailbox.value();
     sessions_ = std::make_unique<Sessions>(shared_, mailbox_);
+    // Before there is a socket that a signal could leave behind.
+    auto signals = Signals::watch(
+        &loop_, [this] { drain(); }, [this] { stop_now(); },
+        [] {
+          spdlog::warn(
+              "SIGHUP ignored: the configuration is read at start, restart bellhop to read it again");
+        });
+    if (!signals) return fail(signals.error());
+    signals_ = std::move(signals.value());
     auto listener = Listener::open(&loop_, config.listen,
                                    [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
     if (!listener) return fail(listener.error());
     listener_ = std::move(listener.value());
-    auto signals = Signals::watch(
-        &loop_, [this] { drain(); }, [] { stop_now(); });
-    if (!signals) return fail(signals.error());
-    signals_ = std::move(signals.value());
     for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
     for (const std::string& warning : config::slip_warnings(config)) spdlog::warn("{}", warning);
     control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
@@ -112,36 +122,80 @@ class Daemon {
     return 1;
   }
 
+  //   SIGTERM ─► each session ends when it has nothing unsettled ─► all ended ─► stores close ─► the end
+  //                                                                            drain_timeout ─► the end, at
+  //                                                                            once
+  // 2 s before drain_timeout the sessions that are left are closed whatever they wait for.
   void drain() {
-    spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(),
-                 shared_.config->limits.drain_timeout_ms);
+    const uint64_t timeout_ms = shared_.config->limits.drain_timeout_ms;
+    spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(), timeout_ms);
     listener_->close();
-    control_->stop();
+    drain_ends_at_ms_ = uv_now(&loop_) + timeout_ms;
+    const uint64_t last_closes_ms = std::min(last_closes_ms_max, timeout_ms / 2);
     uv_timer_start(
-        &timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->drain_over(); },
-        shared_.config->limits.drain_timeout_ms, 0);
-    sessions_->drain([this] { finish(); });
+        &timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->close_the_rest(); },
+        timeout_ms - last_closes_ms, 0);
+    sessions_->drain([this] { close_stores(); });
+  }
+
+  void close_the_rest() {
+    const uint64_t now_ms = uv_now(&loop_);
+    const uint64_t left_ms = drain_ends_at_ms_ - std::min(now_ms, drain_ends_at_ms_);
+    if (sessions_->size() != 0) {
+      spdlog::warn("drain_timeout is nearly over, closing what is left sessions={}", sessions_->size());
+      sessions_->stop_all("bellhop is shutting down", left_ms);
+    }
+    uv_timer_start(
+        &timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->drain_over(); }, left_ms, 0);
+  }
+
+  // Every session has ended. A store may stand still (a dead mount), and a name lookup too: so they are
+  // waited for by another thread, while this one keeps the time and hears signals.
+  void close_stores() {
+    const auto close = [this] {
+      control_->stop();
+      shared_.stores->close();
+    };
+    const auto done = [this, mailbox = mailbox_] { mailbox->post([this] { finish(); }); };
+    try {
+      closer_ = std::thread([close, done] {
+        close();
+        done();
+      });
+    } catch (const std::system_error&) {
+      close();
+      done();
+    }
   }
 
   void drain_over() {
-    spdlog::warn("drain_timeout is over sessions={}", sessions_->size());
-    sessions_->stop_all("bellhop is shutting down");
-    uv_timer_start(
-        &timer_, [](uv_timer_t*) { stop_now(); }, last_wait_ms, 0);
+    for (const std::string& line : sessions_->what_is_unsettled()) spdlog::warn("{}", line);
+    spdlog::warn("drain_timeout is over, nothing more is waited for sessions={}", sessions_->size());
+    leave_at_once();
   }
 
   void finish() {
-    uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+    for (uv_timer_t* timer : {&timer_, &sum_up_timer_})
+      uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
     signals_->close();
     // The end is a moment away, and in order: one more signal changes nothing.
-    std::signal(SIGTERM, SIG_IGN);
-    std::signal(SIGINT, SIG_IGN);
+    for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) std::signal(number, SIG_IGN);
     mailbox_->close();
   }
 
-  // Threads may hang in a dead mount: nothing is waited for.
-  [[noreturn]] static void stop_now() {
+  void stop_now() {
     spdlog::warn("stopped at once");
+    leave_at_once();
+  }
+
+  // Threads may hang in a dead mount: nothing is waited for.
+  [[noreturn]] void leave_at_once() {
+    listener_->close();
+    for (const auto& store : shared_.stores->all()) {
+      for (const std::string& key : store->uploads_under_way())
+        spdlog::warn("claim {} in store '{}' is left behind, whole or in part: no message names it", key,
+                     store->name());
+    }
     troubles().sum_up_all(TroubleBook::Clock::now());
     finish_log(last_lines_wait);
     _exit(1);
@@ -151,11 +205,13 @@ class Daemon {
   uv_loop_t loop_{};
   uv_timer_t timer_{}, sum_up_timer_{};
   bool loop_open_ = false;
+  uint64_t drain_ends_at_ms_ = 0;  // the loop's time
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<Control> control_;
+  std::thread closer_;
 };
 
 }  // namespace
@@ -168,7 +224,7 @@ int run(const std::string& config_file) {
   }
   auto config = std::make_shared<const config::Config>(std::move(loaded.config));
   set_up_log(*config);
-  ignore_sigpipe();
+  ignore_other_signals();
   raise_descriptor_limit();
   spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
   for (const std::string& warning : loaded.warnings) spdlog::warn("{}", warning);

@@ -19,6 +19,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/door/folder_lock.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
@@ -150,6 +151,9 @@ Result<void> Listener::Socket::bind_unix() {
   const std::string& path = unix_listen->path;
   const Result<sockaddr_un> name = unix_address(path);
   if (!name) return Error{name.error()};
+  // Until it listens: from then on another process sees that somebody does.
+  const Result<FolderLock> lock = FolderLock::of(path);
+  if (!lock) return Error{"listen: unix: " + path + ": " + lock.error()};
   if (Result<void> clear = clear_the_way(path, name.value()); !clear) return clear;
 
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -42,7 +42,7 @@ void Sessions::accept(Accepted accepted) {
                                              mailbox->post([this, ended_id] { ended(ended_id); });
                                            });
   if (auto started = session->start(); !started) {
-    tell_trouble("connection dropped", started.error(),
+    tell_trouble("connection dropped", subject_of_reason(started.error()),
                  fmt::format("connection dropped peer=\"{}\" reason=\"{}\"", peer, started.error()),
                  spdlog::level::err);
     return;
@@ -93,8 +93,14 @@ void Sessions::drain(std::function<void()> done) {
   for (auto& [id, session] : sessions_) session->drain();
 }
 
-void Sessions::stop_all(const std::string& why) {
-  for (auto& [id, session] : sessions_) session->stop(why);
+void Sessions::stop_all(const std::string& why, uint64_t within_ms) {
+  for (auto& [id, session] : sessions_) session->stop(why, within_ms);
+}
+
+std::vector<std::string> Sessions::what_is_unsettled() const {
+  std::vector<std::string> lines;
+  for (const auto& [id, session] : sessions_) lines.push_back(session->what_is_unsettled());
+  return lines;
 }
 
 }  // namespace bellhop

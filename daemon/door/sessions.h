@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "daemon/door/amqp/session.h"
 
@@ -21,8 +23,10 @@ class Sessions {
   void accept(Accepted accepted);
   // Every session ends once nothing of it is unsettled; `done` is called when all have.
   void drain(std::function<void()> done);
-  // Every session ends now.
-  void stop_all(const std::string& why);
+  // Every session ends now, and should have within that time.
+  void stop_all(const std::string& why, uint64_t within_ms);
+  // What those that have not ended wait for, a line each. While draining.
+  std::vector<std::string> what_is_unsettled() const;
   size_t size() const { return sessions_.size(); }
 
  private:

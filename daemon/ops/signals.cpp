@@ -1,6 +1,7 @@
 #include "daemon/ops/signals.h"
 
 #include <csignal>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -12,18 +13,27 @@ struct Signals::Handle {
   Signals* owner;
 };
 
-void ignore_sigpipe() {
-  std::signal(SIGPIPE, SIG_IGN);
+namespace {
+
+constexpr int watched[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
+
+}  // namespace
+
+void ignore_other_signals() {
+  for (const int number :
+       {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT})
+    std::signal(number, SIG_IGN);
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) std::signal(number, SIG_IGN);
 }
 
-Signals::Signals(std::function<void()> drain, std::function<void()> stop_now)
-    : drain_(std::move(drain)), stop_now_(std::move(stop_now)) {}
+Signals::Signals(std::function<void()> drain, std::function<void()> stop_now, std::function<void()> hang_up)
+    : drain_(std::move(drain)), stop_now_(std::move(stop_now)), hang_up_(std::move(hang_up)) {}
 
 Result<std::unique_ptr<Signals>> Signals::watch(uv_loop_t* loop, std::function<void()> drain,
-                                                std::function<void()> stop_now) {
-  std::unique_ptr<Signals> signals(new Signals(std::move(drain), std::move(stop_now)));
-  const int numbers[2] = {SIGTERM, SIGINT};
-  for (size_t i = 0; i < 2; ++i) {
+                                                std::function<void()> stop_now,
+                                                std::function<void()> hang_up) {
+  std::unique_ptr<Signals> signals(new Signals(std::move(drain), std::move(stop_now), std::move(hang_up)));
+  for (size_t i = 0; i < std::size(watched); ++i) {
     auto handle = std::make_unique<Handle>();
     if (const int error = uv_signal_init(loop, &handle->signal); error != 0) {
       return Error{std::string("cannot watch signals: ") + uv_strerror(error)};
@@ -31,7 +41,7 @@ Result<std::unique_ptr<Signals>> Signals::watch(uv_loop_t* loop, std::function<v
     handle->owner = signals.get();
     handle->signal.data = handle.get();
     signals->handles_[i] = handle.release();
-    if (const int error = uv_signal_start(&signals->handles_[i]->signal, on_signal, numbers[i]); error != 0) {
+    if (const int error = uv_signal_start(&signals->handles_[i]->signal, on_signal, watched[i]); error != 0) {
       return Error{std::string("cannot watch signals: ") + uv_strerror(error)};
     }
   }
@@ -52,9 +62,13 @@ void Signals::close() {
   }
 }
 
-void Signals::on_signal(uv_signal_t* signal, int) {
+void Signals::on_signal(uv_signal_t* signal, int number) {
   Signals* const self = static_cast<Handle*>(signal->data)->owner;
   if (self == nullptr) return;
+  if (number == SIGHUP) {
+    self->hang_up_();
+    return;
+  }
   // A copy runs, because a callback may destroy us and with us the functions.
   const auto action = self->draining_ ? self->stop_now_ : self->drain_;
   self->draining_ = true;

@@ -17,31 +17,8 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-// A subject may be a whole reason: what differs from time to time (a claim's key, a port, a size) is left
-// out.
-std::string without_numbers(const std::string& subject) {
-  std::string out;
-  const size_t end = std::min(subject.size(), TroubleBook::subject_bytes_max);
-  for (size_t at = 0; at < end;) {
-    size_t word_end = at;
-    while (word_end < end && (is_hex(subject[word_end]) || (subject[word_end] == '-' && word_end > at)))
-      ++word_end;
-    const auto word = subject.begin() + static_cast<std::ptrdiff_t>(at);
-    const bool has_digit = std::any_of(word, subject.begin() + static_cast<std::ptrdiff_t>(word_end),
-                                       [](char c) { return c >= '0' && c <= '9'; });
-    if (has_digit) {
-      out += '#';
-    } else {
-      word_end = std::max(word_end, at + 1);
-      out.append(subject, at, word_end - at);
-    }
-    at = word_end;
-  }
-  return out;
-}
-
 std::pair<std::string, std::string> key_of(const std::string& kind, const std::string& subject) {
-  return {kind, without_numbers(subject)};
+  return {kind, subject.substr(0, TroubleBook::subject_bytes_max)};
 }
 
 }  // namespace
@@ -145,6 +122,27 @@ void TroubleBook::make_room(Clock::time_point now) {
   });
   tell_untold(quietest->second, now);
   erase(quietest);
+}
+
+std::string subject_of_reason(const std::string& reason) {
+  std::string out;
+  const size_t end = std::min(reason.size(), TroubleBook::subject_bytes_max);
+  for (size_t at = 0; at < end;) {
+    size_t word_end = at;
+    while (word_end < end && (is_hex(reason[word_end]) || (reason[word_end] == '-' && word_end > at)))
+      ++word_end;
+    const auto word = reason.begin() + static_cast<std::ptrdiff_t>(at);
+    const bool has_digit = std::any_of(word, reason.begin() + static_cast<std::ptrdiff_t>(word_end),
+                                       [](char c) { return c >= '0' && c <= '9'; });
+    if (has_digit) {
+      out += '#';
+    } else {
+      word_end = std::max(word_end, at + 1);
+      out.append(reason, at, word_end - at);
+    }
+    at = word_end;
+  }
+  return out;
 }
 
 TroubleBook& troubles() {

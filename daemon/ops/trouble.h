@@ -8,9 +8,9 @@
 // What comes and goes in turn is told at its first coming and its first going; from then on each 30 s how it
 // stands.
 //
-// A trouble is its kind and its subject: a store, a queue, a user, a limit, or the reason itself, of which
-// numbers and keys do not count. The line may name what is different each time. What is not repeated trouble
-// (one message parked, one session opened) is logged directly.
+// A trouble is its kind and its subject: a store, a queue, a user, a limit, or what subject_of_reason() says.
+// The line may name what is different each time. What is not repeated trouble (one message parked, one
+// session opened) is logged directly.
 #pragma once
 
 #include <spdlog/common.h>
@@ -74,6 +74,9 @@ class TroubleBook {
   Entries entries_;
   std::atomic<size_t> entries_known_{0};
 };
+
+// A whole reason as a subject, without what differs from time to time: a claim's key, a port, a size.
+std::string subject_of_reason(const std::string& reason);
 
 // The process's own book, which writes into the log: as spdlog's default logger, for all threads.
 TroubleBook& troubles();

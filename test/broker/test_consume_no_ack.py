@@ -100,7 +100,7 @@ def test_what_a_no_ack_consumer_was_not_handed_is_parked_after_hold_max(bellhop,
 
 
 def test_what_a_no_ack_consumer_was_not_handed_is_parked_when_bellhop_ends(bellhop, broker, name):
-    daemon, side = bellhop({"limits": {"drain_timeout": "1s"}}), Side(broker, name())
+    daemon, side = bellhop({"limits": {"drain_timeout": "3s"}}), Side(broker, name())
     consumer = held(daemon, side, broker)
     daemon.sigterm()
     consumer.client.expect_close(320)

@@ -42,9 +42,9 @@ def through(front, authority, **tls):
     ({"days": (-10, -1)}, {}, r"the certificate of 'CN=broker' expired on .* GMT"),
     ({"days": (1, 10)}, {}, r"the certificate of 'CN=broker' is not valid before .* GMT"),
     ({"names": ["one.test", "two.test"]}, {},
-     r"the broker's certificate is for 'one.test', 'two.test' and not for '127.0.0.1'"),
+     r"the broker's certificate is for the DNS name 'one.test', the DNS name 'two.test' and not for the IP address '127.0.0.1'"),
     ({}, {"server_name": "rabbit.test"},
-     r"the broker's certificate is for 'localhost', '127.0.0.1', '::1' and not for 'rabbit.test'"),
+     r"the broker's certificate is for the DNS name 'localhost', the IP address '127.0.0.1', the IP address '::1' and not for the DNS name 'rabbit.test'"),
     ({"self_signed": True}, {}, r"the broker's certificate, of 'CN=broker', is self-signed and not in broker.tls.ca"),
 ], ids=["expired", "not yet valid", "other names", "another server_name", "self-signed"])
 def test_a_certificate_that_is_not_good_is_refused(rabbit, authority, certificate, tls, told):

@@ -1,13 +1,17 @@
 """SIGTERM: what still has something unsettled is let finish, everything else ends at once, and nothing confirmed or delivered is lost."""
 
 import os
+import re
 import signal
+import subprocess
+import time
 
 import pytest
 
 from support import amqp
-from support.bellhop import run_cli
+from support.bellhop import binary, run_cli
 from support.proxy import Proxy
+from support.rabbitmq import wait_until
 
 
 def drain(daemon):
@@ -157,7 +161,7 @@ def test_a_session_with_an_unconfirmed_publish_stays_until_the_brokers_answer(be
 
 
 def test_drain_timeout_ends_what_does_not_end_by_itself(session, broker):
-    daemon, client, channel, queue = session({"limits": {"drain_timeout": "300ms"}})
+    daemon, client, channel, queue = session({"limits": {"drain_timeout": "2s"}})
     channel.publish("", queue, b"kept")
     channel.get_wait(queue, no_ack=False)
     daemon.sigterm()
@@ -202,3 +206,154 @@ def test_a_wrong_configuration_ends_with_every_error_and_code_2(tmp_path):
         assert any(each.startswith(f"{path}:{line}:") and word in each for each in lines), (line, word, done.stderr)
     assert all("allowed" in each for each in lines)
     assert run_cli("run", "--config", tmp_path / "missing.yaml").returncode == 2
+
+
+def test_the_close_comes_a_rest_after_the_last_thing_is_settled(bellhop, name):
+    """A client library that reads confirm and close at once takes a confirmed publish for failed (pika does), and its publisher
+    repeats it."""
+    daemon = bellhop()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    queue = channel.declare(name(), exclusive=True)
+    channel.publish("", queue, b"keeps the session")
+    tag = channel.get_wait(queue, no_ack=False).delivery_tag
+    drain(daemon)
+    began = time.monotonic()
+    channel.ack(tag)
+    ends(client)
+    assert time.monotonic() - began >= 0.09
+    assert daemon.wait() == 0
+
+
+def test_what_a_client_publishes_in_the_rest_before_the_close_was_not_accepted(bellhop, broker, name):
+    """A publisher that goes on at once after each confirm: what its last publish is told is true."""
+    daemon = bellhop()
+    queue = name()
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.declare(queue)
+    channel.call("confirm.select")
+    daemon.sigterm()
+    confirmed = 0
+    try:
+        while True:
+            channel.publish("", queue, b"%d" % (confirmed + 1))
+            channel.wait_for("basic.ack", delivery_tag=confirmed + 1)
+            confirmed += 1
+    except amqp.AmqpError:
+        pass
+    assert daemon.wait() == 0
+    assert broker.channel().call("queue.delete", queue=queue).message_count == confirmed
+
+
+def test_a_store_that_stands_still_does_not_keep_the_process(bellhop, gate, name):
+    daemon = bellhop({"limits": {"drain_timeout": "3s"}}, env=gate.env, expect_exit=1)
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    queue = channel.declare(name(), exclusive=True)
+    channel.call("confirm.select")
+    gate.close()
+    channel.publish("", queue, b"x" * 100_000)
+    wait_until(lambda: daemon.debris() or daemon.threads() > 3, what="the upload")
+    began = time.monotonic()
+    daemon.sigterm()
+    client.expect_close(320)
+    client.abort()
+    assert daemon.wait(20) == 1
+    assert time.monotonic() - began < 3 + 3 * amqp.TIME_FACTOR
+    assert re.search(r"session=\d+ .* has not ended in time unconfirmed=1 unacknowledged=0", daemon.log)
+    assert re.search(r"claim [0-9a-f-]{36} in store 'claims' is left behind", daemon.log)
+
+
+def test_a_second_signal_ends_at_once_what_waits_for_a_store(bellhop, gate, name):
+    daemon = bellhop({"limits": {"drain_timeout": "60s"}}, env=gate.env, expect_exit=1)
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    queue = channel.declare(name(), exclusive=True)
+    channel.call("confirm.select")
+    gate.close()
+    channel.publish("", queue, b"x" * 100_000)
+    client.abort()
+    drain(daemon)
+    daemon.wait_log("closed peer=")  # no session is left, the store is being closed
+    daemon.process.send_signal(signal.SIGTERM)
+    assert daemon.wait(10) == 1
+    assert "stopped at once" in daemon.log
+
+
+def test_one_session_that_cannot_end_holds_up_no_other(bellhop, name):
+    daemon = bellhop({"limits": {"drain_timeout": "4s"}})
+    busy, others = amqp.connect(daemon.socket), [amqp.connect(daemon.socket) for _ in range(3)]
+    channel = busy.channel()
+    queue = channel.declare(name(), exclusive=True)
+    for _ in range(2):
+        channel.publish("", queue, b"kept")
+        channel.get_wait(queue, no_ack=False)
+    drain(daemon)
+    for each in others:
+        ends(each)
+    assert daemon.process.poll() is None
+    ends(busy)
+    assert daemon.wait() == 0
+    assert re.search(r"has not ended in time unconfirmed=0 unacknowledged=2", daemon.log)
+
+
+def test_a_client_that_never_answers_does_not_hold_up_a_drain(bellhop):
+    daemon = bellhop({"limits": {"drain_timeout": "60s"}})
+    deaf = amqp.connect(daemon.socket)
+    began = time.monotonic()
+    daemon.sigterm()
+    assert daemon.wait(20) == 0
+    assert time.monotonic() - began < 1.5 + 2 * amqp.TIME_FACTOR  # it was 5 s for a close-ok
+    deaf.abort()
+
+
+def test_a_close_stands_behind_the_payload_that_is_half_handed_over(bellhop, broker, name):
+    daemon = bellhop({"limits": {"drain_timeout": "6s"}})
+    queue = name()
+    broker.channel().declare(queue)
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.call("confirm.select")
+    payload = os.urandom(24 << 20)
+    channel.publish("", queue, payload)
+    channel.confirms(1)
+    channel.send("basic.get", queue=queue, no_ack=False)
+    daemon.sigterm()
+    daemon.wait_log("closing what is left")
+    got = channel.wait_for("basic.get-ok", timeout=30)  # the reader fails if any frame stands within
+    assert got.body == payload
+    ends(client)
+    assert daemon.wait() == 0
+    broker.channel().call("queue.delete", queue=queue)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGRTMIN],
+                         ids=lambda number: number.name)
+def test_a_signal_that_means_nothing_to_it_leaves_it_running(bellhop, number):
+    daemon = bellhop()
+    client = amqp.connect(daemon.socket)
+    daemon.process.send_signal(number)
+    if number == signal.SIGHUP:
+        daemon.wait_log("SIGHUP ignored: .* restart bellhop")
+    client.channel()
+    amqp.connect(daemon.socket).close()
+
+
+def test_several_that_start_on_one_stale_socket_leave_one(bellhop):
+    first = bellhop(expect_exit=None)
+    first.kill()
+    assert os.path.exists(first.socket)
+    others = [subprocess.Popen([binary(), "run", "--config", str(first.config_path)], stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    try:
+        ended = lambda: [each for each in others if each.poll() is not None]  # noqa: E731
+        wait_until(lambda: len(ended()) == 5, what="the end of all but one")
+        assert all("another process is listening there" in each.stderr.read() for each in ended())
+        amqp.connect(first.socket).close()
+        assert not list(first.folder.glob("*lock*"))
+    finally:
+        for each in others:
+            if each.poll() is None:
+                each.terminate()
+            each.wait()
+            each.stderr.close()

@@ -24,7 +24,7 @@ def stage(request):
         def run(config=None, channels=(1, 2), fake=None, env=None, **options):
             fake = ends.enter_context(fake or ScriptedBroker())
             config = {"broker": {"url": fake.url}, "limits": {}, **(config or {})}
-            config["limits"] = {"drain_timeout": "100ms", **config["limits"]}
+            config["limits"] = {"drain_timeout": "2s", **config["limits"]}
             daemon = ends.enter_context(Bellhop(config, env=env))
             ends.callback(fake.close)  # before the daemon ends: a broker that is gone is not waited for
             client, leg = fake.connect(daemon.socket, channels=channels, **options)

@@ -159,7 +159,7 @@ def test_a_broker_that_ends_before_its_start_was_not_reached_and_is_tried_again(
         leg = fake.accept(handshake=False)
         leg.send_start()
         client.start()
-        daemon.wait_log("before its start")
+        daemon.wait_log("no broker is reached yet, trying again: .*no connection.start came")
         client.abort()
 
 

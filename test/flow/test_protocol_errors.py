@@ -13,7 +13,7 @@ from support.scripted_broker import ScriptedBroker
 @pytest.fixture(scope="module")
 def shared():
     """One daemon for all, as whoever errs must not hurt the others."""
-    with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "100ms"}}) as daemon:
+    with ScriptedBroker() as fake, Bellhop({"broker": {"url": fake.url}, "limits": {"drain_timeout": "2s"}}) as daemon:
         yield fake, daemon
         fake.close()
 

@@ -77,6 +77,7 @@ void BodyStream::read_more() {
         if (alive == nullptr || !stream_ || stream_->delivery != alive) return;
         stream_->reading = false;
         if (!piece) {
+          cancel();
           core_.close_connection(
               541, "INTERNAL_ERROR - a payload broke off while it was handed over: " + piece.error());
           return;

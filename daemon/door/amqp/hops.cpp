@@ -257,7 +257,7 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
   }
   if (!acked) {
     tell_trouble(
-        "hop failed", hop.to.exchange + "/" + hop.to.routing_key + ": " + text,
+        "hop failed", hop.to.exchange + "/" + hop.to.routing_key + ": " + subject_of_reason(text),
         fmt::format("session={} channel={} hop failed exchange=\"{}\" routing_key=\"{}\" step=\"{}\" run={} "
                     "message_id=\"{}\" code={} reason=\"{}\"",
                     core_.session_id, channel.id, hop.to.exchange, hop.to.routing_key, hop.step, hop.run_id,

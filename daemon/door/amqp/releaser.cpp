@@ -152,7 +152,7 @@ void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
 
 void Releaser::refuse(Channel& channel, const PublishJob& job, uint16_t code, const std::string& text,
                       bool closes, const std::string& subject) {
-  tell_trouble(trouble_publish_refused, subject.empty() ? text : subject,
+  tell_trouble(trouble_publish_refused, subject.empty() ? subject_of_reason(text) : subject,
                fmt::format("session={} channel={} publish refused {} code={} reason=\"{}\"", core_.session_id,
                            channel.id, about(job), code, text));
   if (channel.confirm && !closes) {

@@ -3,6 +3,7 @@
 #include "daemon/door/amqp/session.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ Result<void> Session::open_loop() {
 
 void Session::drain() {
   mailbox_->post([this] {
-    core_->draining = true;
+    core_->draining = told_to_drain_ = true;
+    hurry();
     if (stage_ < Stage::running) {
       end_reason_ = "bellhop is shutting down";
       finish();
@@ -84,15 +86,24 @@ void Session::drain() {
   });
 }
 
-void Session::stop(std::string why) {
-  mailbox_->post([this, why = std::move(why)] {
+void Session::stop(std::string why, uint64_t within_ms) {
+  mailbox_->post([this, why = std::move(why), within_ms] {
+    stop_within_ms_ = within_ms;
+    hurry();
     if (stage_ < Stage::running) {
       end_reason_ = why;
       finish();
     } else {
-      close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0, true);
+      if (stage_ == Stage::running) spdlog::warn("{}", what_is_unsettled());
+      close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0);
     }
   });
+}
+
+std::string Session::what_is_unsettled() const {
+  return fmt::format("session={} peer=\"{}\" has not ended in time unconfirmed={} unacknowledged={}", id_,
+                     peer_, unconfirmed_.load(std::memory_order_relaxed),
+                     unacknowledged_.load(std::memory_order_relaxed));
 }
 
 void Session::run() {

@@ -40,8 +40,15 @@ class Session final : public LinkOwner {
 
   // Any thread. Ends once nothing is unsettled.
   void drain();
-  // Any thread. Ends now, politely: connection.close 320, and at most a moment for its answer.
-  void stop(std::string why);
+  // Any thread. Ends now, politely: connection.close 320, and a third of `within_ms` for its answer. The log
+  // names what is still unsettled.
+  void stop(std::string why, uint64_t within_ms);
+  // Any thread. While draining: who is not ready, and what it waits for, as of its last turn.
+  std::string what_is_unsettled() const;
+
+  // Between the last confirm or other answer of a drained session and its close. A client library that reads
+  // both at once may take a confirmed publish for failed.
+  static constexpr uint64_t rest_ms = 100;
 
   bool is_tcp() const { return tcp_ != nullptr; }
   // Any thread. The client was told its connection's end, and may be back already.
@@ -70,7 +77,6 @@ class Session final : public LinkOwner {
 
   // session_opening.cpp
   void greet();
-  void connect(uint64_t after_ms);
   void connected(Result<Connected> result);
   void handshake_done();
   void end_unserved(std::string reason);
@@ -98,6 +104,7 @@ class Session final : public LinkOwner {
   // session_ends.cpp
   void leg_ended(Link& link, const std::string& reason);
   void client_vanished();
+  uint64_t last_wait_ms(uint64_t usual_ms) const;
   void tell_client(Buffer connection_close);
   void say_farewell();
   void answer_client_close();
@@ -106,7 +113,7 @@ class Session final : public LinkOwner {
   bool is_client_closing() const { return close_relayed_ && client_leg_ == Leg::open; }
   // Something has to go to the client whole before its connection ends.
   bool owes_content() const;
-  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method, bool at_once = false);
+  void close_by_bellhop(uint16_t code, const std::string& text, uint32_t method);
   void broker_ended(const std::string& reason);
   void wait_for_client_end();
   void end_client_leg();
@@ -114,6 +121,9 @@ class Session final : public LinkOwner {
   void close_broker_leg();
   bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
   bool is_drained() const;
+  void note_unsettled();
+  void hurry();
+  void end_drained();
   bool has_more_of_client();
   void end_of_client_frames();
   void check_ends();
@@ -136,6 +146,7 @@ class Session final : public LinkOwner {
   Stage stage_ = Stage::greeting;
   Leg client_leg_ = Leg::open, broker_leg_ = Leg::none;
   bool stalled_ = false;             // a client frame waits for a limit
+  bool told_to_drain_ = false;       // the process ends
   bool abandoned_ = false;           // ending: the channels were dropped
   bool last_frames_done_ = false;    // the client is gone, and what it sent whole was handled
   bool client_wants_close_ = false;  // its connection.close waits for what it sent before
@@ -144,11 +155,13 @@ class Session final : public LinkOwner {
   bool yield_posted_ = false;
   bool finished_ = false;
   std::atomic<bool> leaving_{false};
+  std::atomic<size_t> unconfirmed_{0}, unacknowledged_{0};  // as of the last turn while draining
   std::string end_reason_;
   // When a wait is over whatever comes; 0: none. client: the handshake, then the leg's end. linger: a gone
   // client's publishes.
-  uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0;
-  uint64_t connect_deadline_ms_ = 0;   // a broker is looked for until then
+  // rest: nothing is unsettled, and the close is held back a little.
+  uint64_t client_deadline_ms_ = 0, broker_deadline_ms_ = 0, linger_deadline_ms_ = 0, rest_deadline_ms_ = 0;
+  uint64_t stop_within_ms_ = 0;        // 0: nobody told it to end now
   uint64_t farewell_deadline_ms_ = 0;  // returns are waited for until then
   uint64_t next_tick_ms_ = 0;
   Heartbeat client_heartbeat_, broker_heartbeat_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "daemon/broker/private_channel.h"
@@ -60,6 +61,27 @@ Channel& SessionCore::open_channel(uint16_t id) {
   return *channels_[id];
 }
 
+size_t SessionCore::unconfirmed() const {
+  size_t sum = 0;
+  for (const auto& channel : channels_) {
+    if (channel == nullptr) continue;
+    sum += channel->confirms.unsettled();
+    // And those that have not left yet, since a store is not done with them.
+    sum += static_cast<size_t>(
+        std::count_if(channel->queue.begin(), channel->queue.end(),
+                      [](const Release& each) { return each.kind != Release::Kind::method; }));
+  }
+  return sum;
+}
+
+size_t SessionCore::unacknowledged() const {
+  size_t sum = 0;
+  for (const auto& channel : channels_) {
+    if (channel != nullptr) sum += channel->tags.client_unsettled();
+  }
+  return sum;
+}
+
 void SessionCore::abandon(Channel& channel) {
   publisher->abandon(channel);
   // Publishes of a transaction whose commit was never sent are in no queue.
@@ -85,7 +107,7 @@ void SessionCore::forget_channel(uint16_t id) {
 }
 
 void SessionCore::log_problem(const std::string& what) const {
-  tell_trouble("session", what, fmt::format("session={} {}", session_id, what));
+  tell_trouble("session", subject_of_reason(what), fmt::format("session={} {}", session_id, what));
 }
 
 void SessionCore::close_channel(Channel& channel, uint16_t code, const std::string& text, uint32_t method) {
@@ -96,7 +118,7 @@ void SessionCore::close_channel(Channel& channel, uint16_t code, const std::stri
     return;
   }
   tell_trouble(
-      "channel closed", text,
+      "channel closed", subject_of_reason(text),
       fmt::format("session={} channel={} closed code={} reason=\"{}\"", session_id, channel.id, code, text));
   undeliverable->give_up_held(channel);
   channel.state = Channel::State::local_closing;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/routing_table.h"
+#include "daemon/broker/broker_nodes.h"
 #include "daemon/broker/link.h"
 #include "daemon/broker/tls_context.h"
 #include "daemon/claims/stores.h"
@@ -48,7 +49,7 @@ struct Shared {
   std::unique_ptr<const TlsContext> tls;  // null: no URL is an amqps:// one
   std::unique_ptr<Budget> budget;
   SpillSpace spill;
-  std::atomic<size_t> preferred_url{0};
+  BrokerNodes nodes;
   std::string host;
 };
 
@@ -120,6 +121,9 @@ class SessionCore {
   void forget_channel(uint16_t id);  // drops its returns too
   const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
   size_t open_channels() const { return open_channels_; }
+  // Publishes without their confirm, and deliveries that the client has and did not settle, of all channels.
+  size_t unconfirmed() const;
+  size_t unacknowledged() const;
 
   // --- towards the broker ---
   // Of the publish whose frames are arriving the broker has the first ones.

@@ -27,8 +27,8 @@ namespace {
 
 constexpr uint64_t close_wait_ms = 5000;     // for a close-ok
 constexpr uint64_t farewell_wait_ms = 5000;  // for returns that are being restored, before a connection.close
+constexpr uint64_t drain_wait_ms = 1000;     // for an answer while draining: the process waits with it
 constexpr uint64_t linger_ms = 5000;         // for a gone client's complete publishes
-constexpr uint64_t connect_again_ms = 200;   // after a broker that ended before its start
 constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose writes we shut
 
 }  // namespace
@@ -52,6 +52,12 @@ void Session::client_vanished() {
   set_deadline(linger_deadline_ms_, linger_ms);
 }
 
+// How long an answer to the end is waited for. A drain has no time for a client that never answers.
+uint64_t Session::last_wait_ms(uint64_t usual_ms) const {
+  if (stop_within_ms_ != 0) return std::min(usual_ms, std::max<uint64_t>(stop_within_ms_ / 3, 1));
+  return told_to_drain_ ? std::min(usual_ms, drain_wait_ms) : usual_ms;
+}
+
 bool Session::owes_content() const {
   return core_->has_returns() || core_->body_stream->is_streaming() ||
          (core_->writer->is_busy() && broker_leg_ != Leg::closed);
@@ -63,7 +69,8 @@ void Session::tell_client(Buffer connection_close) {
   farewell_ = std::move(connection_close);
   core_->closing = core_->draining = true;
   if (owes_content()) {
-    set_deadline(farewell_deadline_ms_, farewell_wait_ms);
+    set_deadline(farewell_deadline_ms_,
+                 stop_within_ms_ != 0 ? last_wait_ms(farewell_wait_ms) : farewell_wait_ms);
   } else {
     say_farewell();
   }
@@ -79,7 +86,7 @@ void Session::say_farewell() {
   }
   core_->client->outbox().append(farewell);
   client_leg_ = Leg::close_sent;
-  set_deadline(client_deadline_ms_, close_wait_ms);
+  set_deadline(client_deadline_ms_, last_wait_ms(close_wait_ms));
 }
 
 // The broker's answer to the client's connection.close came, or never will. So does the client's, behind the
@@ -94,7 +101,7 @@ void Session::answer_client_close() {
   wait_for_client_end();
 }
 
-void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t method, bool at_once) {
+void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t method) {
   if (stage_ == Stage::ending || finished_) return;
   stage_ = Stage::ending;
   core_->ending = true;
@@ -104,22 +111,22 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
     for (const auto& channel : core_->channels()) {
       if (channel != nullptr) core_->undeliverable->give_up_held(*channel);
     }
-    set_deadline(linger_deadline_ms_, linger_ms);
+    // Once told to end now, there is no more time for this than for anything else.
+    set_deadline(linger_deadline_ms_, stop_within_ms_ != 0 ? last_wait_ms(linger_ms) : linger_ms);
   }
   const std::string line =
       fmt::format("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
   // That a drained session ends is what was asked for.
-  if (core_->draining && code == 320) {
+  if (told_to_drain_ && code == 320) {
     spdlog::info("{}", line);
   } else {
-    tell_trouble("session closed", text, line);
+    tell_trouble("session closed", subject_of_reason(text), line);
   }
   if (client_leg_ == Leg::open && !core_->client_gone) {
     Buffer frame;
     put_close(frame, method::connection_close, 0,
               {code, text, static_cast<uint16_t>(method >> 16), static_cast<uint16_t>(method)});
     tell_client(std::move(frame));
-    if (at_once && !farewell_.empty()) say_farewell();
   } else if (core_->client_gone) {
     end_client_leg();
   }
@@ -131,20 +138,10 @@ void Session::broker_ended(const std::string& reason) {
   end_broker_leg();
   // After a close of the client's, it gets its answer all the same.
   if (expected) return;
-  if (handshaking && !handshake_->has_begun() && core_->now_ms() + connect_again_ms < connect_deadline_ms_) {
-    // Not reached after all: a node that is starting or has just died, or a balancer with none behind it.
-    spdlog::warn("session={} broker={} ended the connection before its start, trying again: {}", id_,
-                 broker_name_, reason);
-    shared_.preferred_url.fetch_add(1, std::memory_order_relaxed);
-    broker_leg_ = Leg::none;
-    handshake_.reset();
-    connect(connect_again_ms);
-    return;
-  }
   if (handshaking) {
     // As the broker itself does towards a client without authentication_failure_close.
     end_unserved("the broker ended the connection during the handshake: " + reason);
-    tell_trouble("session ended", end_reason_,
+    tell_trouble("session ended", subject_of_reason(end_reason_),
                  fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     return;
   }
@@ -158,7 +155,7 @@ void Session::wait_for_client_end() {
   client_leg_ = Leg::half;
   leaving_.store(true, std::memory_order_relaxed);  // before the client can read it
   core_->client->shut_down_writes();
-  set_deadline(client_deadline_ms_, peer_end_wait_ms);
+  set_deadline(client_deadline_ms_, last_wait_ms(peer_end_wait_ms));
 }
 
 void Session::end_client_leg() {
@@ -192,7 +189,7 @@ void Session::close_broker_leg() {
   put_close(core_->broker->outbox().tail(), method::connection_close, 0, {200, "Goodbye", 0, 0});
   core_->broker->flush();
   broker_leg_ = Leg::close_sent;
-  set_deadline(broker_deadline_ms_, close_wait_ms);
+  set_deadline(broker_deadline_ms_, last_wait_ms(close_wait_ms));
 }
 
 bool Session::is_settled() const {
@@ -209,6 +206,33 @@ bool Session::is_drained() const {
             !channel->tx_dirty && channel->tx_ends_awaited.empty() &&
             channel->in.stage == PublishAssembly::Stage::idle);
   });
+}
+
+// A drain has begun, or has no more time: what was waited for longer is not.
+void Session::hurry() {
+  for (uint64_t* deadline : {&client_deadline_ms_, &broker_deadline_ms_}) {
+    if (*deadline != 0 && stage_ == Stage::ending)
+      set_deadline(*deadline,
+                   std::min(last_wait_ms(close_wait_ms), *deadline - std::min(*deadline, core_->now_ms())));
+  }
+}
+
+void Session::note_unsettled() {
+  unconfirmed_.store(core_->unconfirmed(), std::memory_order_relaxed);
+  unacknowledged_.store(core_->unacknowledged(), std::memory_order_relaxed);
+}
+
+// While draining. The close comes a rest after the session has nothing unsettled any more. Meanwhile nothing
+// is taken from the client: what it sends then was not accepted, and the close says so truly.
+void Session::end_drained() {
+  if (!is_drained()) {
+    rest_deadline_ms_ = 0;
+  } else if (rest_deadline_ms_ == 0) {
+    set_deadline(rest_deadline_ms_, rest_ms);
+  } else if (core_->now_ms() >= rest_deadline_ms_) {
+    close_by_bellhop(320, "CONNECTION_FORCED - bellhop is shutting down", 0);
+    core_->client->flush();
+  }
 }
 
 // The client is gone, but what it sent is not all handled yet. Not before this turn's flush: it reads.
@@ -233,10 +257,9 @@ void Session::check_ends() {
   uint64_t now = core_->now_ms();
   auto due = [&](uint64_t deadline) { return deadline != 0 && now >= deadline; };
 
-  if (stage_ == Stage::running && core_->draining && !core_->client_gone && !client_wants_close_ &&
-      is_drained()) {
-    close_by_bellhop(320, "CONNECTION_FORCED - bellhop is shutting down", 0);
-    core_->client->flush();
+  if (stage_ == Stage::running && told_to_drain_) {
+    note_unsettled();
+    if (!core_->client_gone && !client_wants_close_) end_drained();
   }
   if (stage_ <= Stage::running && client_wants_close_ && !close_relayed_ && client_leg_ == Leg::open) {
     end_of_client_frames();
@@ -269,7 +292,7 @@ void Session::check_ends() {
   if (due(client_deadline_ms_)) {
     if (stage_ < Stage::running) {
       end_reason_ = "limits.handshake_timeout is over";
-      tell_trouble("session ended", end_reason_,
+      tell_trouble("session ended", subject_of_reason(end_reason_),
                    fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     }
     end_client_leg();

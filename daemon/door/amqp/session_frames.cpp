@@ -77,7 +77,13 @@ bool Session::on_broker_frame(const Frame& frame) {
     return core_->private_channel->on_frame(frame);
   }
   Channel* channel = core_->channel(frame.channel);
-  return channel == nullptr || core_->downward->on_frame(*channel, frame);
+  if (channel == nullptr) return true;
+  if (core_->ending && client_leg_ != Leg::open) return true;  // nothing stands behind a connection.close
+  // An answer. Its client library must not find it and the close in one read.
+  if (rest_deadline_ms_ != 0 && frame.type == frame_method &&
+      method_number(frame.payload) != method::basic_deliver)
+    set_deadline(rest_deadline_ms_, rest_ms);
+  return core_->downward->on_frame(*channel, frame);
 }
 
 void Session::on_broker_connection_frame(const Frame& frame) {
@@ -91,7 +97,8 @@ void Session::on_broker_connection_frame(const Frame& frame) {
     auto close = decode_close(frame.payload);
     end_reason_ =
         "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
-    tell_trouble("session closed", end_reason_, fmt::format("session={} {}", id_, end_reason_));
+    tell_trouble("session closed", subject_of_reason(end_reason_),
+                 fmt::format("session={} {}", id_, end_reason_));
     put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
     stage_ = Stage::ending;
     core_->ending = true;

@@ -39,19 +39,12 @@ void Session::greet() {
     end_unserved(refusal_);
     return;
   }
-  connect_deadline_ms_ = core_->now_ms() + core_->config.broker.connect_timeout_ms;
-  connect(0);
-}
-
-void Session::connect(uint64_t after_ms) {
   stage_ = Stage::connecting;
-  connector_ = std::make_unique<Connector>(
-      &loop_, core_->config.broker, shared_.tls.get(), shared_.preferred_url,
-      [this](Result<Connected> result) {
-        connected(std::move(result));
-        turn();
-      },
-      after_ms, connect_deadline_ms_);
+  connector_ = std::make_unique<Connector>(&loop_, core_->config.broker, shared_.tls.get(), shared_.nodes,
+                                           [this](Result<Connected> result) {
+                                             connected(std::move(result));
+                                             turn();
+                                           });
 }
 
 void Session::connected(Result<Connected> result) {
@@ -69,7 +62,8 @@ void Session::connected(Result<Connected> result) {
     end_client_leg();
     return;
   }
-  core_->broker = std::make_unique<Link>(result.value().fd, *this, std::move(result.value().tls));
+  core_->broker =
+      std::make_unique<Link>(result.value().fd, *this, std::move(result.value().tls), result.value().answer);
   broker_leg_ = Leg::open;
   if (auto started = core_->broker->start(&loop_); !started) {
     end_reason_ = started.error();
@@ -77,7 +71,6 @@ void Session::connected(Result<Connected> result) {
     return;
   }
   handshake_ = std::make_unique<Handshake>(*core_, *result.value().url, tcp_);
-  core_->broker->outbox().append(protocol_header);
   end_reason_.clear();
   stage_ = Stage::handshake;
   broker_name_ = result.value().url->shown;

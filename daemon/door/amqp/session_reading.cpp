@@ -27,7 +27,8 @@ bool Session::client_may_advance() const {
     return client_leg_ == Leg::open && !client_wants_close_ && handshake_->awaits_client();
   if (client_leg_ == Leg::close_sent || !farewell_.empty()) return true;
   return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
-         !core_->ending && !is_backed_up(*core_->broker) && !core_->over_budget();
+         !core_->ending && (rest_deadline_ms_ == 0 || core_->client_gone) && !is_backed_up(*core_->broker) &&
+         !core_->over_budget();
 }
 
 bool Session::broker_may_advance() const {

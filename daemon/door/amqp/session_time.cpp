@@ -41,8 +41,8 @@ void Session::tick() {
     if (auto wait_ms = core_->fetcher->tick()) next = std::min(next, *wait_ms);
     if (core_->draining) next = std::min<uint64_t>(next, 100);
   }
-  for (uint64_t deadline :
-       {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_, farewell_deadline_ms_}) {
+  for (uint64_t deadline : {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_,
+                            farewell_deadline_ms_, rest_deadline_ms_}) {
     if (deadline > now) next = std::min(next, deadline - now);
   }
   schedule_tick(std::max<uint64_t>(next, 1));
@@ -56,7 +56,7 @@ void Session::beat(uint64_t now_ms) {
   if (client_leg_ == Leg::open && !core_->client_gone &&
       !client_heartbeat_.beat(*core_->client, core_->writer->is_quiet(), now_ms)) {
     end_reason_ = "client: " + missed(client_heartbeat_);
-    tell_trouble("session ended", end_reason_,
+    tell_trouble("session ended", subject_of_reason(end_reason_),
                  fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     client_vanished();
   }

@@ -90,7 +90,7 @@ void Spill::written(const std::shared_ptr<Delivery>& delivery, const Result<void
   }
   if (core_.now_ms() >= try_again_at_ms_)
     tell_trouble(
-        "spill", outcome.error(),
+        "spill", subject_of_reason(outcome.error()),
         fmt::format("session={} held deliveries stay in memory: {}", core_.session_id, outcome.error()));
   try_again_at_ms_ = core_.now_ms() + pause_ms;
   delivery->frames = std::move(frames);

@@ -1,7 +1,13 @@
 #include "daemon/broker/connector.h"
 
+#include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
+#include <vector>
 
+#include "proto/frame.h"
+#include "proto/method.h"
 #include "test/support/catch.h"
 #include "test/support/sockets.h"
 #include "test/support/test_loop.h"
@@ -20,17 +26,78 @@ config::BrokerUrl url_of(const std::string& host, uint16_t port) {
   return url;
 }
 
+Buffer start_frame() {
+  Buffer out;
+  const size_t begin = proto::begin_frame(out, proto::frame_method, 0);
+  put_u32(out, proto::method::connection_start);
+  put(out, Buffer(300));
+  proto::end_frame(out, begin);
+  return out;
+}
+
+// A node on a loopback port, with a thread: what it does with each connection.
+class Node {
+ public:
+  enum class Says { start, start_late, half_a_start, nothing, goodbye };
+
+  explicit Node(Says says = Says::start, bool listening = true) : says_(says), port_(listening) {
+    if (listening) run();
+  }
+  ~Node() {
+    ending_ = true;
+    if (thread_.joinable()) thread_.join();
+    for (const int fd : fds_) ::close(fd);
+  }
+  void listen() {
+    REQUIRE(::listen(port_.fd, 16) == 0);
+    run();
+  }
+  uint16_t number() const { return port_.number; }
+  int accepted() const { return accepted_; }
+
+ private:
+  void run() {
+    thread_ = std::thread([this] {
+      while (!ending_) {
+        pollfd waiting{port_.fd, POLLIN, 0};
+        if (::poll(&waiting, 1, 20) != 1) continue;
+        const int fd = ::accept(port_.fd, nullptr, nullptr);
+        if (fd < 0) continue;
+        ++accepted_;
+        fds_.push_back(fd);
+        char header[8];
+        if (says_ == Says::nothing || ::recv(fd, header, sizeof header, MSG_WAITALL) != sizeof header)
+          continue;
+        // Longer than the share that a node of several would have.
+        if (says_ == Says::start_late) std::this_thread::sleep_for(std::chrono::milliseconds(4500));
+        if (says_ == Says::goodbye) ::shutdown(fd, SHUT_RDWR);
+        const Buffer frame = start_frame();
+        if (says_ == Says::start || says_ == Says::start_late || says_ == Says::half_a_start)
+          ::send(fd, frame.data(), says_ == Says::half_a_start ? frame.size() / 2 : frame.size(),
+                 MSG_NOSIGNAL);
+      }
+    });
+  }
+
+  const Says says_;
+  TcpPort port_;
+  std::atomic<bool> ending_{false};
+  std::atomic<int> accepted_{0};
+  std::vector<int> fds_;
+  std::thread thread_;
+};
+
 struct Rig {
   TestLoop loop;
   config::Broker broker;
-  std::atomic<size_t> preferred{0};
+  BrokerNodes nodes;
   std::optional<Connector> connector;
   std::optional<Result<Connected>> outcome;
   int calls = 0;
 
   void start() {
     uv_update_time(loop.get());
-    connector.emplace(loop.get(), broker, nullptr, preferred, [this](Result<Connected> result) {
+    connector.emplace(loop.get(), broker, nullptr, nodes, [this](Result<Connected> result) {
       ++calls;
       outcome.emplace(std::move(result));
     });
@@ -47,43 +114,45 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a connector finds the second broker when the first refuses", "[connector]") {
-  TcpPort dead(false), alive(true);
+  TcpPort dead(false);
+  Node alive;
   Rig rig;
-  rig.broker.urls = {url_of("127.0.0.1", dead.number), url_of("127.0.0.1", alive.number)};
+  rig.broker.urls = {url_of("127.0.0.1", dead.number), url_of("127.0.0.1", alive.number())};
   rig.start();
   REQUIRE(rig.finish());
   REQUIRE(rig.outcome->ok());
   REQUIRE(rig.outcome->value().url == &rig.broker.urls[1]);
   REQUIRE((::fcntl(rig.outcome->value().fd, F_GETFL) & O_NONBLOCK) != 0);
-  REQUIRE(rig.preferred == 1);
+  REQUIRE(rig.nodes.preferred() == 1);
+  REQUIRE(as_text(rig.outcome->value().answer) == as_text(start_frame()));
 }
 
 TEST_CASE("the next session begins at the broker that worked", "[connector]") {
-  TcpPort one(true), two(true);
+  Node one, two;
   Rig rig;
-  rig.broker.urls = {url_of("127.0.0.1", one.number), url_of("127.0.0.1", two.number)};
-  rig.preferred = 1;
+  rig.broker.urls = {url_of("127.0.0.1", one.number()), url_of("127.0.0.1", two.number())};
+  rig.nodes.prefer(1);
   rig.start();
   REQUIRE(rig.finish());
   REQUIRE(rig.outcome->value().url == &rig.broker.urls[1]);
 }
 
 TEST_CASE("a name is resolved and each of its addresses tried", "[connector]") {
-  TcpPort alive(true);
+  Node alive;
   Rig rig;
-  rig.broker.urls = {url_of("localhost", alive.number)};
+  rig.broker.urls = {url_of("localhost", alive.number())};
   rig.start();
   REQUIRE(rig.finish());
   REQUIRE(rig.outcome->ok());
 }
 
 TEST_CASE("a broker that comes up while a client waits is found", "[connector]") {
-  TcpPort late(false);
+  Node late(Node::Says::start, false);
   Rig rig;
-  rig.broker.urls = {url_of("127.0.0.1", late.number)};
+  rig.broker.urls = {url_of("127.0.0.1", late.number())};
   rig.start();
   rig.loop.run_ready();  // the first round is refused
-  REQUIRE(::listen(late.fd, 4) == 0);
+  late.listen();
   REQUIRE(rig.finish());
   REQUIRE(rig.outcome->ok());
 }
@@ -108,14 +177,75 @@ TEST_CASE("when the time is up the error names every broker and why", "[connecto
 
 TEST_CASE("a broker that never answers does not take the other's time", "[connector]") {
   test::SilentPort silent;
-  TcpPort alive(true);
+  Node alive;
   Rig rig;
   rig.broker.connect_timeout_ms = 6000;
-  rig.broker.urls = {url_of("127.0.0.1", silent.number), url_of("127.0.0.1", alive.number)};
+  rig.broker.urls = {url_of("127.0.0.1", silent.number), url_of("127.0.0.1", alive.number())};
   rig.start();
   REQUIRE(rig.finish());
   REQUIRE(rig.outcome->ok());
   REQUIRE(rig.outcome->value().url == &rig.broker.urls[1]);
+}
+
+TEST_CASE("a node that takes the connection and does not say its start is not reached", "[connector]") {
+  using Says = Node::Says;
+  const Says what = GENERATE(Says::nothing, Says::half_a_start, Says::goodbye);
+  Node silent(what), alive;
+  Rig rig;
+  rig.broker.connect_timeout_ms = 3000;
+  rig.broker.urls = {url_of("127.0.0.1", silent.number()), url_of("127.0.0.1", alive.number())};
+  rig.start();
+  REQUIRE(rig.finish());
+  REQUIRE(rig.outcome->ok());
+  REQUIRE(rig.outcome->value().url == &rig.broker.urls[1]);
+  REQUIRE(rig.nodes.preferred() == 1);
+
+  // Who comes next does not wait for it, wherever it stands in the list.
+  ::close(rig.outcome->value().fd);
+  rig.outcome.reset();
+  rig.nodes.prefer(0);
+  rig.start();
+  REQUIRE(rig.loop.run_until([&] { return rig.outcome.has_value(); }, 900));
+  REQUIRE(rig.outcome->value().url == &rig.broker.urls[1]);
+}
+
+TEST_CASE("when every node is silent the error names each, and what did not come", "[connector]") {
+  Node one(Node::Says::nothing), two(Node::Says::half_a_start);
+  Rig rig;
+  rig.broker.connect_timeout_ms = 1600;
+  rig.broker.urls = {url_of("127.0.0.1", one.number()), url_of("127.0.0.1", two.number())};
+  rig.start();
+  REQUIRE(rig.finish());
+  REQUIRE_FALSE(rig.outcome->ok());
+  const std::string text = rig.outcome->error();
+  CAPTURE(text);
+  for (const Node* node : {&one, &two}) {
+    const std::string address = "127.0.0.1:" + std::to_string(node->number());
+    REQUIRE(text.find("amqp://" + address + ": " + address +
+                      " took the connection, and its connection.start did not come in time") !=
+            std::string::npos);
+  }
+}
+
+TEST_CASE("the only node has all the time for its start", "[connector]") {
+  Node slow(Node::Says::start_late);
+  Rig rig;
+  rig.broker.connect_timeout_ms = 8000;
+  rig.broker.urls = {url_of("127.0.0.1", slow.number())};
+  rig.start();
+  REQUIRE(rig.finish());
+  REQUIRE(rig.outcome->ok());
+  REQUIRE(slow.accepted() == 1);
+}
+
+TEST_CASE("what failed lately is tried last, for a while", "[connector]") {
+  BrokerNodes nodes;
+  nodes.failed("127.0.0.1:1", 1000);
+  REQUIRE(nodes.failed_lately("127.0.0.1:1", 1000 + BrokerNodes::avoided_ms - 1));
+  REQUIRE_FALSE(nodes.failed_lately("127.0.0.1:1", 1000 + BrokerNodes::avoided_ms));
+  REQUIRE_FALSE(nodes.failed_lately("127.0.0.1:2", 1000));
+  nodes.reached("127.0.0.1:1");
+  REQUIRE_FALSE(nodes.failed_lately("127.0.0.1:1", 1000));
 }
 
 TEST_CASE("a connector may be destroyed at any moment", "[connector]") {
@@ -149,7 +279,7 @@ TEST_CASE("a connector may be destroyed by what it calls", "[connector]") {
   rig.broker.urls = {url_of("127.0.0.1", port.number)};
   uv_update_time(rig.loop.get());
   bool called = false;
-  rig.connector.emplace(rig.loop.get(), rig.broker, nullptr, rig.preferred, [&](Result<Connected> result) {
+  rig.connector.emplace(rig.loop.get(), rig.broker, nullptr, rig.nodes, [&](Result<Connected> result) {
     called = true;
     if (result.ok()) ::close(result.value().fd);
     rig.connector.reset();

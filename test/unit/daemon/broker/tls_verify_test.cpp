@@ -50,9 +50,19 @@ TEST_CASE("the certificate must be for the host, or for server_name", "[tls]") {
 
 TEST_CASE("a wrong name is told with both names", "[tls]") {
   TlsRig rig(certificate_for("DNS:one.example,DNS:two.example,IP:10.0.0.1,IP:::1"), "three.example");
+  REQUIRE(
+      refusal(rig) ==
+      "the broker's certificate is for the DNS name 'one.example', the DNS name 'two.example', the IP "
+      "address "
+      "'10.0.0.1', the IP address '::1' and not for the DNS name 'three.example' (broker.tls.server_name, or "
+      "the URL's host)");
+}
+
+TEST_CASE("an address that the certificate has as a name only is told apart from it", "[tls]") {
+  TlsRig rig(certificate_for("DNS:127.0.0.1"), "127.0.0.1");
   REQUIRE(refusal(rig) ==
-          "the broker's certificate is for 'one.example', 'two.example', '10.0.0.1', '::1' and not for "
-          "'three.example' (broker.tls.server_name, or the URL's host)");
+          "the broker's certificate is for the DNS name '127.0.0.1' and not for the IP address '127.0.0.1' "
+          "(broker.tls.server_name, or the URL's host)");
 }
 
 TEST_CASE("a certificate without names is known by its subject, which a message escapes", "[tls]") {

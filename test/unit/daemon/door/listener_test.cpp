@@ -6,10 +6,15 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <thread>
 
+#include "daemon/door/folder_lock.h"
 #include "test/support/catch.h"
 #include "test/support/sockets.h"
 #include "test/support/test_loop.h"
@@ -291,4 +296,26 @@ TEST_CASE("without descriptors a peer is turned away, and later ones are accepte
   REQUIRE(rig.loop.run_until([&] { return rig.accepted.size() == 1; }));
   ::close(fd);
   ::close(turned_away);
+}
+
+TEST_CASE("of several that start on one stale socket only one looks and binds at a time", "[listener]") {
+  Folder folder;
+  const std::string path = folder.path + "/bellhop.sock";
+  auto held = std::make_optional(FolderLock::of(path));
+  REQUIRE(held->ok());
+  std::atomic<bool> has_lock{false};
+  std::thread other([&] {
+    const Result<FolderLock> lock = FolderLock::of(path);
+    has_lock = lock.ok();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK_FALSE(has_lock);
+  held.reset();
+  other.join();
+  REQUIRE(has_lock);
+  REQUIRE(std::filesystem::is_empty(folder.path));  // and nothing stays behind
+}
+
+TEST_CASE("a folder that cannot be locked is used all the same", "[listener]") {
+  REQUIRE(FolderLock::of("/no/such/folder/bellhop.sock").ok());
 }

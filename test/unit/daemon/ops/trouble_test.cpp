@@ -71,13 +71,15 @@ TEST_CASE("what comes and goes in turn does not fill the log", "[trouble]") {
   REQUIRE(rig.lines.back() == "info fine again times=1000 seconds=50");
 }
 
-TEST_CASE("a number or a key in a subject makes no other trouble", "[trouble]") {
-  Rig rig;
-  rig.happen("store 'a1': /mnt/0191b6a2-7c9e-7d00-8a55-c0ffee123456: no space, 12 bytes", "first");
-  rig.happen("store 'a1': /mnt/ffffffff-7c9e-7d00-8a55-c0ffee654321: no space, 9876 bytes", "second");
-  REQUIRE(rig.lines == Lines{"warn first"});
-  rig.happen("store 'bad': /mnt/0191b6a2-7c9e-7d00-8a55-c0ffee123456: no space, 12 bytes", "third");
-  REQUIRE(rig.lines == Lines{"warn first", "warn third"});
+TEST_CASE("a number or a key in a reason makes no other subject of it", "[trouble]") {
+  const auto subject = [](const std::string& store, const std::string& rest) {
+    return subject_of_reason("store '" + store + "': /mnt/" + rest);
+  };
+  REQUIRE(subject("beta", "0191b6a2-7c9e-7d00-8a55-c0ffee123456: no space, 12 bytes") ==
+          subject("beta", "ffffffff-7c9e-7d00-8a55-c0ffee654321: no space, 9876 bytes"));
+  REQUIRE(subject("beta", "x") != subject("bad", "x"));
+  REQUIRE(subject_of_reason("") == "");
+  REQUIRE(subject_of_reason("a-b 5-") == "a-b #");
 }
 
 TEST_CASE("another subject is another trouble", "[trouble]") {
