@@ -19,6 +19,8 @@ using Kind = FetchFailure::Kind;
 // An attempt that got so much farther than all before it starts the count of attempts anew: a long download
 // over a bad line goes on.
 constexpr uint64_t progress_bytes_min = uint64_t{1} << 20;
+// More than any service takes (AWS: 50 TB).
+constexpr uint64_t object_bytes_max = uint64_t{64} << 40;
 constexpr long precondition_failed = 412, range_not_satisfiable = 416;
 
 // One fetch, on the store's thread, kept by its call.
@@ -92,6 +94,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
       call_->has_progressed = true;
       oddities_ = 0;
     }
+    if (is_only_counted_) return true;
     if (file_) {
       if (auto written = file_->write(received_bytes_ - piece.size(), piece); !written) {
         if (etag_.empty()) return failed(Kind::unavailable, written.error());
@@ -118,8 +121,13 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     // stored.
     is_object_ = !head.etag.empty() && !head.content_type.starts_with("text/html") &&
                  (head.content_encoding.empty() || head.content_encoding == "identity");
-    if (expected_.size_bytes && *total_bytes_ != *expected_.size_bytes)
-      return is_wrong({etag_, *total_bytes_, ""});
+    if (total_bytes_.value_or(0) > object_bytes_max) return odd("with a length that no object has");
+    is_only_counted_ = expected_.size_bytes && *total_bytes_ != *expected_.size_bytes;
+    // At first its length says enough. When it comes again it is seen whether all of it is there.
+    if (is_only_counted_) {
+      Wrong found{etag_, *total_bytes_, ""};
+      return *total_bytes_ != 0 && wrong_ == found ? true : is_wrong(std::move(found));
+    }
     is_small_ = total_bytes_.value_or(0) <= small_payload_bytes_max;
     if (is_small_) return true;
     auto made = ScratchFile::create(core_->fetch_scratch, *total_bytes_);
@@ -145,6 +153,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     file_.reset();
     etag_.clear();
     total_bytes_.reset();
+    is_only_counted_ = false;
   }
 
   // Ends the attempt, for good.
@@ -181,6 +190,8 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     if (answer.code != CURLE_OK) return {};
     if (received_bytes_ < total_bytes_.value_or(0)) {
       odd(fmt::format("that ends at {} bytes of {}", received_bytes_, *total_bytes_));
+    } else if (is_only_counted_) {
+      is_wrong({etag_, received_bytes_, ""});
     } else if (const std::string found = hash_->hex(); expected_.xxh128 && found != *expected_.xxh128) {
       is_wrong({etag_, received_bytes_, found});
     }
@@ -233,6 +244,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   uint64_t received_bytes_ = 0;
   uint64_t progress_bytes_ = 0;  // the farthest that an attempt came, roughly
   bool is_first_piece_ = true, is_small_ = true, is_object_ = false;
+  bool is_only_counted_ = false;  // of another size than the message says
   Buffer bytes_;
   std::shared_ptr<ScratchFile> file_;
   std::optional<PayloadHash> hash_;

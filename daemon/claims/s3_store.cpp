@@ -9,7 +9,7 @@
 namespace bellhop {
 
 namespace {
-constexpr uint64_t last_patience_ms = 5000;
+constexpr uint64_t last_patience_ms = 1000;
 // Each undo ends by itself after its attempts: this is for good measure.
 constexpr uint64_t undo_patience_ms = 3600 * 1000;
 }  // namespace

@@ -19,7 +19,7 @@ class S3Store : public ClaimStore {
   // is a warning in the log; no credentials at all is an error.
   static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config,
                                                proto::KeyRule keys);
-  // As close(), but for a few seconds at most. Uploads and objects may outlive it.
+  // As close(), but for a second at most. Uploads and objects may outlive it.
   ~S3Store() override;
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;

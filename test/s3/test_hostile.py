@@ -21,6 +21,7 @@ ANSWERS = {
     "a redirect to itself": Reply(307, {"location": "/claims/again"}),
     "a redirect to a page": Reply(302, {"location": "http://127.0.0.1:1/"}, b"<html>moved</html>"),
     "a length that is longer": Reply(200, {"content-length": str(1 << 60), **ETAG}, BODY, sized=False),
+    "half of what its length says": Reply(200, {"content-length": "200000", **ETAG}, BODY, sized=False),
     "a length that is no number": Reply(200, {"content-length": "99999999999999999999999", **ETAG}, BODY, sized=False),
     "a length below zero": Reply(200, {"content-length": "-1", **ETAG}, BODY, sized=False),
     "two lengths": Reply(200, {"content-length": "5\r\ncontent-length: 100000", **ETAG}, BODY, sized=False),
