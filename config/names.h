@@ -13,7 +13,7 @@ inline constexpr size_t short_string_bytes_max = 255;  // AMQP 0-9-1 section 4.2
 bool check_short_string(const Value& value, const std::string& text);
 // Not empty, at most 255 bytes, no control characters: route names, the service.
 bool check_name(const Value& value, const std::string& text);
-// [A-Za-z0-9][A-Za-z0-9._-]*, at most 128: a store's name travels in a header and stands in metrics.
+// [A-Za-z0-9][A-Za-z0-9._-]*, at most 128: a store's name travels in a header.
 bool check_store_name(const Value& value, const std::string& name);
 // May be empty: the default exchange. The exchanges that exist only in bellhop are refused.
 bool check_exchange(const Value& value, const std::string& exchange);
