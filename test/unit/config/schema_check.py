@@ -52,7 +52,7 @@ BAD = {
     "no listener": BROKER + "listen: []",
     "a listener of both kinds": BROKER + "listen: [{ unix: /x, tcp: 'a:1' }]",
     "users and anonymous": BROKER + "listen: [{ tcp: 'a:1', users: { a: b }, anonymous: true }]",
-    "a step that is no name": BROKER + "pipelines: { p: { steps: [a_b] } }",
+    "a step that is no name": BROKER + "pipelines: { p: { steps: ['a,b'] } }",
     "a step twice": BROKER + "pipelines: { p: { steps: [a, a] } }",
     "a route without a name": BROKER + "routes: [{ match: { exchange: a } }]",
     "durability": BROKER + "routes: [{ name: a, durability: confirm }]",
