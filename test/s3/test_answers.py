@@ -53,7 +53,7 @@ class Setting:
         return [body if status == 200 else None for status, _, body in answers]
 
     def refused(self):
-        return self.daemon.wait_log(r"publish refused code=541 reason=\"(.*)\"").group(1)
+        return self.daemon.wait_log(r"publish refused .*code=541 reason=\"(.*)\"").group(1)
 
 
 @pytest.fixture

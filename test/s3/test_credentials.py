@@ -47,7 +47,7 @@ class Setting:
         self.up.channel.expect(answer, delivery_tag=self.tag, timeout=60)
 
     def refused(self, words):
-        return self.daemon.wait_log(f"publish refused code=541 reason=.*{words}").group(0)
+        return self.daemon.wait_log(f"publish refused .*code=541 reason=.*{words}").group(0)
 
 
 @pytest.fixture

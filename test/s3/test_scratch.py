@@ -68,7 +68,7 @@ def test_an_upload_that_finds_no_room_is_a_nack_and_the_next_one_is_not(bellhop,
     for number, (size, answer) in enumerate([(20 * MIB, "basic.nack"), (5 * MIB, "basic.ack"), (90 * MIB, "basic.nack"), (MIB, "basic.ack")], 1):
         up.channel.publish("", side.queue, body_of(size))
         up.channel.expect(answer, delivery_tag=number, timeout=60)
-    assert daemon.log.count("No space left on device") == 2
+    assert "No space left on device" in daemon.log
     assert side.count() == 2
 
 
