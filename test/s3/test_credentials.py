@@ -114,15 +114,15 @@ def test_one_refresh_serves_all_that_wait(setting, aws):
     aws.hang()
     here = setting(aws.environment("container"), retries=30)
     other = publisher(here.daemon)
-    for number in range(50):
+    for number in range(12):  # fewer than transfers_per_session: the client is read all the while
         here.up.channel.publish("", here.side.queue, body_of(70_000, number))
     wait_until(lambda: aws.requests, what="keys asked for")
     other.channel.publish("", here.side.queue, b"a session waits for no key")
     other.channel.expect("basic.ack", delivery_tag=1)
     aws.go_on()
-    here.up.channel.confirms(50, timeout=60)
+    here.up.channel.confirms(12, timeout=60)
     # One; a few on a slow machine, which waits for none of them long enough.
-    assert aws.fetches() < 10
+    assert aws.fetches() < 6
 
 
 @pytest.mark.parametrize("status, code", [(400, "ExpiredToken"), (403, "InvalidAccessKeyId"), (403, "AccessDenied")])
