@@ -24,7 +24,7 @@ SplitResult need(size_t bytes) {
 
 }  // namespace
 
-SplitResult split_frame(Bytes in, size_t frame_bytes_max) {
+SplitResult split_frame(Bytes in, size_t frame_bytes_max, size_t header_frame_bytes_max) {
   if (in.size() < frame_head_bytes) return need(frame_head_bytes);
   const uint8_t type = in[0];
   const uint16_t channel = load_u16(in.data() + 1);
@@ -34,7 +34,8 @@ SplitResult split_frame(Bytes in, size_t frame_bytes_max) {
   if (type != frame_method && type != frame_header && type != frame_body && type != frame_heartbeat) {
     return problem("the frame type is none of 1 (method), 2 (header), 3 (body) and 8 (heartbeat)");
   }
-  if (payload_bytes + frame_overhead_bytes > frame_bytes_max + frame_grace_bytes) {
+  if (payload_bytes + frame_overhead_bytes > frame_bytes_max + frame_grace_bytes &&
+      (type != frame_header || payload_bytes + frame_overhead_bytes > header_frame_bytes_max)) {
     return problem("the frame is larger than the negotiated frame_max");
   }
   if (type == frame_heartbeat && payload_bytes != 0) return problem("a heartbeat with a payload");

@@ -22,6 +22,9 @@ inline constexpr size_t frame_overhead_bytes = 8;  // head and end
 // RabbitMQ takes frames whose payload, rather than the whole frame, has frame_max bytes, and there are
 // clients (rabbitmq-client for Node) that send them.
 inline constexpr size_t frame_grace_bytes = frame_overhead_bytes;
+// A broker sends each content header in one frame, however small the frames are that a client asked for, and
+// x-death makes it grow beyond what its publisher could send. What is taken of it has this bound.
+inline constexpr size_t broker_header_frame_bytes_max = size_t{1024} * 1024;
 inline constexpr uint32_t frame_min_bytes = 4096;  // every peer takes at least this, also before tune
 inline constexpr uint8_t protocol_header[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
 // How AMQP 0-9 began. RabbitMQ takes it for 0-9-1, and AnyEvent::RabbitMQ sends it.
@@ -48,8 +51,9 @@ struct SplitResult {
 
 // Takes the first frame off `in`. An error is: a type that is not 1, 2, 3 or 8, a frame of more than
 // frame_bytes_max + frame_grace_bytes bytes (overhead included), an end octet that is not CE, or a heartbeat
-// that is not on channel 0 or not empty.
-SplitResult split_frame(Bytes in, size_t frame_bytes_max);
+// that is not on channel 0 or not empty. A content header may have header_frame_bytes_max bytes where that is
+// more.
+SplitResult split_frame(Bytes in, size_t frame_bytes_max, size_t header_frame_bytes_max = 0);
 
 void put_frame(Buffer& out, uint8_t type, uint16_t channel, Bytes payload);
 

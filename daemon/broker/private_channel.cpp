@@ -31,7 +31,7 @@ void PrivateChannel::pump() {
     Item item = std::move(waiting_.front());
     waiting_.pop_front();
     if (item.prepare) item.prepare(item);
-    if (!item.declare_queue.empty()) {
+    if (item.declares) {
       declaring_ = true;
       proto::put_queue_declare(out_.tail(), id_, item.declare_queue, true);
     }
@@ -144,6 +144,12 @@ void PrivateChannel::settle(uint64_t tag, bool multiple, bool nack) {
   if (alone_ > 0 && !settled.empty()) alone_--;
   for (Flying& flying : settled) {
     Outcome outcome;
+    if (flying.returned && !flying.item.declare_queue.empty() && !flying.item.declares) {
+      flying.item.declares = true;
+      if (alone_ > 0) alone_++;
+      waiting_.push_front(std::move(flying.item));
+      continue;
+    }
     if (flying.returned) {
       outcome = {Outcome::Kind::returned, flying.code, flying.text};
     } else if (nack) {

@@ -41,9 +41,11 @@ class PrivateChannel {
     bool asks = false;
     // Before it is sent, when set: what was posted earlier may have changed where it goes.
     std::function<void(Item&)> prepare;
-    std::string declare_queue;                 // not empty: declared first (classic, durable, no arguments)
-    Buffer frames;                             // basic.publish (mandatory), header and body, on channel id()
+    std::string declare_queue;  // not empty: when it comes back unroutable, this queue is declared (classic,
+                                // durable, no arguments) and the item sent again
+    Buffer frames;              // basic.publish (mandatory), header and body, on channel id()
     std::function<void(const Outcome&)> done;  // once, from on_frame; never when the session ends first
+    bool declares = false;                     // the channel's own: it came back once
   };
 
   PrivateChannel(uint16_t id, Outbox& out) : id_(id), out_(out) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "config/hold_warnings.h"
 #include "config/host_port.h"
 #include "config/load.h"
 #include "config/problems.h"
@@ -303,8 +304,9 @@ int check(const std::string& file, bool at_broker, std::ostream& out, std::ostre
   report.section("log");
   report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));
   report.section("warnings");
-  for (const auto& warnings : {loaded.warnings, config::retention_warnings(config),
-                               config::slip_warnings(config), missing_folders(config)})
+  for (const auto& warnings :
+       {loaded.warnings, config::retention_warnings(config), config::hold_warnings(config),
+        config::slip_warnings(config), missing_folders(config)})
     for (const std::string& warning : warnings) report.line(warning);
   if (!at_broker) return 0;
   report.section("at broker");

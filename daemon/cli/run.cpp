@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "config/hold_warnings.h"
 #include "config/load.h"
 #include "config/retention_warnings.h"
 #include "config/slip_warnings.h"
@@ -69,6 +70,7 @@ class Daemon {
     shared_.host = host_name();
     shared_.routing = std::make_unique<config::RoutingTable>(shared_.config);
     shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
+    shared_.hop_bodies = std::make_unique<Room>(config.limits.inflight_bytes);
     auto stores = Stores::open(config);
     if (!stores) return fail(stores.error());
     shared_.stores = std::move(stores.value());
@@ -108,6 +110,7 @@ class Daemon {
     listener_ = std::move(listener.value());
     for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
     for (const std::string& warning : config::slip_warnings(config)) spdlog::warn("{}", warning);
+    for (const std::string& warning : config::hold_warnings(config)) spdlog::warn("{}", warning);
     control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
     uv_run(&loop_, UV_RUN_DEFAULT);

@@ -28,8 +28,8 @@ struct Delivery {
     fetching,   // a store was asked
     waiting,    // no store could be reached: asked again at retry_at_ms
     ready,      // `object` is local and verified
-    parking,    // a permanent failure: being sent to the parked queue
-    settled,    // parked or skipped: nothing for the client
+    parking,    // no store gives it: being sent to the parked queue. A get's waits in its lane for that
+    settled,    // parked, skipped or left: nothing for the client
   };
 
   uint16_t channel = 0;
@@ -66,8 +66,10 @@ struct Delivery {
   std::string unavailable;  // why the last round could not decide; empty when every store said no
   uint64_t retry_at_ms = 0, give_up_at_ms = 0;
   uint32_t backoff_ms = 0;
-  bool permanent = false;  // no store will ever give it: to be parked
-  std::string reason;      // why a store said no
+  bool permanent = false;    // no store gives it: not asked any more
+  bool is_told = false;      // that it can be neither restored nor parked
+  bool is_answered = false;  // a get: the client knows that there is nothing for it
+  std::string reason;        // why a store said no, then why it is parked
   bool holds_slot = false;
   std::shared_ptr<LocalObject> object;
 

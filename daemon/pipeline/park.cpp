@@ -1,5 +1,6 @@
 #include "daemon/pipeline/park.h"
 
+#include "daemon/pipeline/stamp.h"
 #include "proto/method.h"
 #include "proto/table.h"
 
@@ -7,8 +8,34 @@ namespace bellhop {
 
 namespace {
 
-bool keep_in_park(const void*, std::string_view name) {
-  return name != "CC" && name != "BCC" && name != error_header;
+constexpr std::string_view parked_suffix = ".parked";
+
+// What a park leaves out, more from form to form.
+struct Form {
+  size_t reason_bytes;  // 0: no reason
+  bool with_deaths, with_claim_headers;
+};
+constexpr Form forms[] = {{error_reason_bytes_max, true, true},
+                          {100, true, true},
+                          {100, false, true},
+                          {100, false, false},
+                          {0, false, false}};
+
+struct Kept {
+  const Form& form;
+  bool old_reason;
+};
+
+bool is_death_header(std::string_view name) {
+  return name == "x-death" || name.starts_with("x-first-death-") || name.starts_with("x-last-death-");
+}
+
+bool keep_in_park(const void* context, std::string_view name) {
+  const auto& kept = *static_cast<const Kept*>(context);
+  if (name == error_header) return kept.old_reason;
+  if (is_death_header(name)) return kept.form.with_deaths;
+  if (is_claim_header(name)) return kept.form.with_claim_headers;
+  return name != "CC" && name != "BCC";
 }
 
 void put_renamed(Buffer& fields, std::string_view name, const proto::Field& field) {
@@ -19,11 +46,20 @@ void put_renamed(Buffer& fields, std::string_view name, const proto::Field& fiel
 
 }  // namespace
 
+bool is_parked_queue(std::string_view queue) {
+  return queue.ends_with(parked_suffix);
+}
+
 std::string parked_queue_of(std::string_view queue, bool is_exclusive) {
-  constexpr std::string_view suffix = ".parked";
-  if (queue.empty() || is_exclusive || queue.starts_with("amq.") || queue.size() + suffix.size() > 255)
+  if (queue.empty() || is_exclusive || queue.starts_with("amq.") || is_parked_queue(queue) ||
+      queue.size() + parked_suffix.size() > 255)
     return "bellhop.parked";
-  return std::string(queue) + std::string(suffix);
+  return std::string(queue) + std::string(parked_suffix);
+}
+
+bool is_parkable(Bytes header_payload) {
+  auto header = proto::decode_content_header(header_payload);
+  return header && proto::table_is_well_formed(header.value().header_fields());
 }
 
 bool put_renamed_fields(Buffer& fields, const proto::ContentHeader& header, std::string_view broker_user) {
@@ -37,8 +73,9 @@ bool put_renamed_fields(Buffer& fields, const proto::ContentHeader& header, std:
   return true;
 }
 
-bool put_park(Buffer& out, uint16_t channel, std::string_view parked_queue, Bytes header_payload, Bytes body,
-              std::string_view reason, std::string_view broker_user, size_t frame_bytes_max) {
+bool put_park(Buffer& out, uint16_t channel, std::string_view parked_queue, Bytes header_payload,
+              uint64_t body_bytes, std::string_view reason, std::string_view broker_user,
+              size_t frame_bytes_max) {
   auto header = proto::decode_content_header(header_payload);
   if (!header) return false;
   Buffer fields;
@@ -48,19 +85,22 @@ bool put_park(Buffer& out, uint16_t channel, std::string_view parked_queue, Byte
     proto::put_field(fields, "bellhop-expiration", header.value().text(proto::expiration));
     edits.drop_expiration = true;
   }
-  proto::put_field(fields, error_header, reason.substr(0, error_reason_bytes_max));
-  edits.append = fields;
   edits.keep = keep_in_park;
   edits.delivery_mode = uint8_t{2};
-  edits.body_bytes = body.size();
-  size_t before = out.size();
+  edits.body_bytes = body_bytes;
+  const size_t before = out.size(), fields_bytes = fields.size();
   proto::put_publish(out, channel, {"", parked_queue, true, false});
-  if (!proto::put_content_header(out, channel, header.value(), edits, frame_bytes_max)) {
-    out.resize(before);
-    return false;
+  for (const Form& form : forms) {
+    const Kept kept{form, reason.empty() && form.reason_bytes != 0};
+    edits.keep_context = &kept;
+    fields.resize(fields_bytes);
+    if (!reason.empty() && form.reason_bytes != 0)
+      proto::put_field(fields, error_header, reason.substr(0, form.reason_bytes));
+    edits.append = fields;
+    if (proto::put_content_header(out, channel, header.value(), edits, frame_bytes_max)) return true;
   }
-  proto::put_body_frames(out, channel, body, frame_bytes_max);
-  return true;
+  out.resize(before);
+  return false;
 }
 
 }  // namespace bellhop

@@ -63,18 +63,44 @@ def test_other_channels_replies_confirms_and_returns_overtake_a_held_delivery(be
     channel.expect_nothing(0.1)
 
 
-def test_after_hold_max_the_channel_is_closed_and_the_message_is_back_in_its_queue(bellhop, broker, name):
+def test_after_hold_max_that_delivery_alone_is_parked_and_its_channel_goes_on(bellhop, broker, name):
     daemon = bellhop({"consume": {"hold_max": "1s"}})
     side = Side(broker, name())
+    there = put_object(daemon, b"an object")
     hold(daemon, side, b"behind")
     consumer = Consumer(daemon, side.queue)
-    closed = consumer.channel.expect_close(541)
-    assert LATER in closed.reply_text or "hold_max" in closed.reply_text
-    side.wait_count(2)
-    assert side.channel.get_wait(side.queue).body == check(LATER)
-    # The connection goes on, and so does the channel's number.
-    again = consumer.client.channel(consumer.channel.number)
-    assert again.get(side.queue, no_ack=True).body == b"behind"
+    assert consumer.deliver().body == b"behind"
+    parked = side.take()
+    assert parked.body == check(LATER)
+    assert parked.headers["x-acemq-error"].startswith("store unavailable: ") and ".bellhop-store" in parked.headers["x-acemq-error"]
+    side.send(check(there), b"goes on")
+    assert consumer.bodies(2) == [b"an object", b"goes on"]
+    consumer.ack(0, multiple=True)
+    consumer.client.close()
+    side.wait_count(0)
+
+
+def test_a_get_is_answered_empty_when_its_message_was_held_for_too_long(bellhop, broker, name):
+    daemon = bellhop({"consume": {"hold_max": "1s"}})
+    side = Side(broker, name())
+    hold(daemon, side, check(LATER), b"behind")
+    channel = amqp.connect(daemon.socket).channel()
+    for no_ack in (False, True):
+        assert channel.get(side.queue, no_ack=no_ack) is None
+        assert side.channel.get(side.parked, no_ack=True).headers["x-acemq-error"].startswith("store unavailable: ")
+    assert channel.get(side.queue, no_ack=True).body == b"behind"
+    channel.client.close()
+    assert side.count() == 0
+
+
+def test_without_a_store_a_check_is_parked_after_hold_max(bellhop, broker, name):
+    daemon = bellhop({"consume": {"hold_max": "1s"}}, store=None)
+    side = Side(broker, name())
+    side.send(check(LATER), b"behind")
+    consumer = Consumer(daemon, side.queue)
+    assert consumer.deliver().body == b"behind"
+    reason = side.take().headers["x-acemq-error"]
+    assert reason.startswith("store unavailable: ") and LATER in reason and "no store is configured" in reason
 
 
 def test_without_a_store_a_check_is_held_loudly(bellhop, broker, name):

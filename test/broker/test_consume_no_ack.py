@@ -92,11 +92,13 @@ def test_what_a_no_ack_consumer_was_not_handed_is_parked_when_it_is_cancelled(be
     expect_parked(side)
 
 
-def test_what_a_no_ack_consumer_was_not_handed_is_parked_after_hold_max(bellhop, broker, name):
+def test_after_hold_max_a_no_ack_consumers_delivery_alone_is_parked(bellhop, broker, name):
     daemon, side = bellhop({"consume": {"hold_max": "1s"}}), Side(broker, name())
     consumer = held(daemon, side, broker)
-    consumer.channel.expect_close(541)
-    expect_parked(side)
+    assert consumer.bodies(3) == [b"inline", b"\xac\x01\x00escaped", b"plain"]
+    parked = side.take()
+    assert parked.body == check(LATER) and parked.headers["x-acemq-error"].startswith("store unavailable: ")
+    consumer.client.close()
 
 
 def test_what_a_no_ack_consumer_was_not_handed_is_parked_when_bellhop_ends(bellhop, broker, name):

@@ -155,20 +155,37 @@ def test_an_exclusive_queue_and_a_server_named_one_park_in_bellhop_parked(bellho
     channel.call("queue.delete", queue=named)
 
 
-def test_a_full_parked_queue_keeps_the_delivery_and_it_is_parked_when_there_is_room(bellhop, broker, name):
+def test_a_full_parked_queue_keeps_nobody_waiting_and_the_message_is_parked_when_there_is_room(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
     side.channel.declare(side.parked, durable=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish", "x-expires": 120000})
     side.send(b"in the way", queue=side.parked)
     side.send(check(MISSING), b"behind it")
     consumer = Consumer(daemon, side.queue)
-    daemon.wait_log("did not take it")
-    assert consumer.client.call(consumer.client.channel().number, "queue.declare", queue=side.queue, passive=True).message_count == 0
-    consumer.channel.expect_nothing(0.2)
-    assert side.take().body == b"in the way"
     assert consumer.deliver().body == b"behind it"
+    daemon.wait_log("did not take it")
+    consumer.ack(0, multiple=True)
+    consumer.channel.declare("", exclusive=True)
+    assert side.take().body == b"in the way"
     parked = side.take()
     assert parked.body == check(MISSING) and "retention" in parked.headers["x-acemq-error"]
+    consumer.client.close()
+    side.wait_count(0)
+
+
+def test_a_get_whose_message_cannot_be_parked_is_answered_and_the_next_one_gets_the_next(bellhop, broker, name):
+    daemon = bellhop()
+    side = Side(broker, name())
+    side.channel.declare(side.parked, durable=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish", "x-expires": 120000})
+    side.send(b"in the way", queue=side.parked)
+    side.send(check(MISSING), b"behind it")
+    channel = amqp.connect(daemon.socket).channel()
+    assert channel.get(side.queue) is None
+    assert channel.get(side.queue, no_ack=True).body == b"behind it"
+    assert side.take().body == b"in the way"
+    assert side.take().body == check(MISSING)
+    channel.client.close()
+    side.wait_count(0)
 
 
 def test_undeliverable_reject_drops_into_the_dead_letter_queue(bellhop, broker, name):
@@ -202,7 +219,7 @@ def test_many_parks_at_once_arrive_each_once(bellhop, broker, name):
     side.send(b"last")
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver(timeout=30).body == b"last"
-    side.wait_count(300, side.parked)
+    side.wait_parked(300)
     assert sorted(side.take().body for _ in keys) == sorted(check(key) for key in keys)
 
 

@@ -79,6 +79,11 @@ class Side:
     def wait_count(self, count, queue=None):
         wait_until(lambda: self.count(queue) == count, 15, f"{count} messages in {queue or self.queue}")
 
+    def wait_parked(self, count):
+        """So many messages in the parked queue, which may not be there yet."""
+        wait_until(lambda: self.exists(self.parked), 15, f"queue {self.parked}")
+        self.wait_count(count, self.parked)
+
 
 class Consumer:
     """A client of bellhop with one channel that consumes one queue."""

@@ -35,7 +35,8 @@ void BodyStream::begin(Channel& channel, const std::shared_ptr<Delivery>& delive
     edits.keep = keep_foreign;
     edits.drop_emptied_table = header && had_no_table(header.value().header_fields());
   }
-  if (!header || !proto::put_content_header(out, channel.id, header.value(), edits, core_.frame_bytes_max)) {
+  if (!header || !proto::put_content_header(out, channel.id, header.value(), edits,
+                                            proto::broker_header_frame_bytes_max)) {
     // The table cannot be walked: it stays whole, only the size is the payload's.
     Buffer patched = delivery->header;
     store_u64(patched.data() + 4, delivery->object->size_bytes());

@@ -24,7 +24,11 @@ namespace bellhop {
 // Bytes that are borrowed from a link's buffer while its batch is handled, and owned afterwards.
 class Held {
  public:
-  void borrow(Bytes bytes) { view_ = bytes; }
+  void borrow(Bytes bytes) {
+    view_ = bytes;
+    // There may be thousands of channels: none keeps the memory of its largest header.
+    if (copy_.capacity() > kept_bytes_max) Buffer().swap(copy_);
+  }
   void detach() {
     if (view_.data() == copy_.data()) return;
     copy_.assign(view_.begin(), view_.end());
@@ -36,6 +40,7 @@ class Held {
   }
 
  private:
+  static constexpr size_t kept_bytes_max = 4096;
   Bytes view_;
   Buffer copy_;
 };
@@ -55,6 +60,7 @@ struct PublishJob {
   std::string refused_text;
   bool refusal_closes = false;  // the channel, also where confirms could say it with a nack
   bool holds_slot = false;
+  uint64_t reserved_bytes = 0;  // in `body`, until it is whole: only its client can make it that
   uint64_t unwritten_bytes =
       0;  // pieces that the store has not taken yet, or `body`: part of the session's memory
   Transaction transaction;
@@ -174,7 +180,8 @@ struct Channel {
 
   PublishAssembly in;
   std::deque<Release> queue;
-  size_t hops_pending = 0;  // sent on the private channel, not settled: the channel's end waits for them
+  // Sent on the private channel, not settled: the channel's end waits for them.
+  size_t hops_pending = 0, parks_pending = 0;
   // The client's channel.close stands at the end of the queue.
   bool close_waits() const {
     return !queue.empty() && queue.back().kind == Release::Kind::method &&

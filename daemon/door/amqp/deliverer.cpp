@@ -1,11 +1,15 @@
 #include "daemon/door/amqp/deliverer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/own_settles.h"
+#include "daemon/ops/trouble.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -13,6 +17,9 @@ namespace bellhop {
 using namespace proto;
 
 namespace {
+
+// Of a claim whose key may be wrong, but is to be parked with it.
+constexpr uint64_t collected_bytes_max = uint64_t{64} * 1024;
 
 // The basic.return that is arriving, of the publish as the client sent it.
 void put_original_return(Buffer& out, const Channel& channel) {
@@ -170,6 +177,14 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
       framing = out.match->framed ? Framing::inlined : Framing::raw;
     }
   }
+  if (framing == Framing::check && out.body_bytes > collected_bytes_max) {
+    // No key is that long, and no memory is spent on finding that out.
+    tell_trouble("oversized claim", "channel " + std::to_string(channel.id),
+                 fmt::format("session={} channel={} a message of {} bytes looks like a claim, and no key is "
+                             "that long: relayed as it came",
+                             core_.session_id, channel.id, out.body_bytes));
+    framing = Framing::raw;
+  }
   if (framing == Framing::check) {
     out.stage = DeliveryAssembly::Stage::collecting;
     core_.collecting++;
@@ -196,12 +211,16 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
   if (whole) finish_plain(channel);
 }
 
-// Writes method and content header as the client is to see them, to the client or into the channel's lane
-// behind what is held.
+// Writes method and content header (which has no more than it came with, and so keeps its size) as the client
+// is to see them, to the client or into the channel's lane behind what is held.
 void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
   DeliveryAssembly& out = channel.out;
   Lane& lane = channel.lane(out.kind);
   std::erase(held_, channel.id);
+  auto header =
+      strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
+  // What cannot be decoded is relayed whole, as it came.
+  if (!header) strip_bytes = 0;
   out.strip_bytes = strip_bytes;
   out.stripped = strip_bytes != 0;
   out.refill.clear();
@@ -225,8 +244,6 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
     put_original_return(*to, channel);
     put_frame(*to, frame_header, channel.id, out.match->header);
   } else {
-    auto header =
-        strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
     if (out.queued) {
       put(*to, out.method.view());
     } else {
@@ -236,7 +253,7 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
       HeaderEdits edits;
       edits.body_bytes = out.body_bytes - strip_bytes;
       put_content_header(out.queued ? *to : core_.writer->content(), channel.id, header.value(), edits,
-                         core_.frame_bytes_max);
+                         broker_header_frame_bytes_max);
     } else if (out.queued) {
       put(*to, out.header.view());
     } else {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/undeliverable.h"
 #include "daemon/ops/trouble.h"
+#include "daemon/pipeline/park.h"
 #include "daemon/pipeline/stamp.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
@@ -16,6 +18,7 @@ namespace bellhop {
 namespace {
 
 constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
+constexpr int64_t worn_from = 2;  // quorum queues: so many deliveries before this one
 
 // bellhop's own headers count only if their key is the body's: consumers copy headers onto other messages.
 void read_claim_headers(Delivery& delivery) {
@@ -40,6 +43,17 @@ void read_claim_headers(Delivery& delivery) {
 // What is held is one trouble a queue.
 std::string held_subject(const Delivery& delivery) {
   return "queue " + delivery.queue;
+}
+
+// Quorum queues count; 0 for what has no count.
+int64_t delivery_count_of(const Delivery& delivery) {
+  auto header = proto::decode_content_header(delivery.header);
+  if (!header) return 0;
+  proto::TableCursor cursor(header.value().header_fields());
+  while (auto field = cursor.next()) {
+    if (field->name == "x-delivery-count") return proto::field_integer(*field).value_or(0);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -165,54 +179,56 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
 }
 
 void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string& why) {
-  uint64_t now = core_.now_ms();
-  if (delivery->give_up_at_ms == 0) {
-    delivery->give_up_at_ms = now + core_.config.hold_max_ms;
-    tell_trouble(trouble_delivery_held, held_subject(*delivery),
-                 fmt::format("session={} channel={} queue={} delivery held reason=\"{}\"", core_.session_id,
-                             delivery->channel, delivery->queue, why));
-  }
+  const uint64_t now = core_.now_ms();
   free_slot(*delivery);
   delivery->state = Delivery::State::waiting;
   delivery->unavailable = why;
+  if (delivery->give_up_at_ms == 0) {
+    delivery->give_up_at_ms = now + core_.config.hold_max_ms;
+    // Each end of its channel counts as one more delivery, and a queue may drop it after few. Out of a parked
+    // queue, and forgotten by the broker, it is handed over as it stands: it could only be parked again.
+    if (delivery_count_of(*delivery) >= worn_from || (delivery->no_ack && is_parked_queue(delivery->queue))) {
+      give_up(delivery);
+      return;
+    }
+    tell_held(*delivery);
+  }
+  if (now >= delivery->give_up_at_ms) {
+    give_up(delivery);
+    return;
+  }
   delivery->backoff_ms = std::min(std::max(delivery->backoff_ms * 2, backoff_first_ms), backoff_max_ms);
   delivery->retry_at_ms = now + delivery->backoff_ms / 2 + jitter_() % (delivery->backoff_ms / 2 + 1);
+  delivery->retry_at_ms = std::min(delivery->retry_at_ms, delivery->give_up_at_ms);
   waiting_.push_back(delivery);
   core_.on_tick_wanted(delivery->retry_at_ms - now);
   if (Channel* channel = core_.channel_of(*delivery)) core_.lanes->release_notices(*channel);
 }
 
+void Fetcher::give_up(const std::shared_ptr<Delivery>& delivery) {
+  core_.undeliverable->fail(delivery, "store unavailable: " + delivery->unavailable);
+}
+
+void Fetcher::tell_held(const Delivery& delivery) const {
+  tell_trouble(trouble_delivery_held, held_subject(delivery),
+               fmt::format("session={} channel={} queue={} delivery held reason=\"{}\"", core_.session_id,
+                           delivery.channel, delivery.queue, delivery.unavailable));
+}
+
 std::optional<uint64_t> Fetcher::tick() {
-  uint64_t now = core_.now_ms();
+  const uint64_t now = core_.now_ms();
   std::optional<uint64_t> next;
-  std::deque<std::weak_ptr<Delivery>> due;
-  due.swap(waiting_);
-  for (auto& weak : due) {
+  for (auto& weak : std::exchange(waiting_, {})) {
     auto delivery = weak.lock();
-    if (delivery == nullptr || delivery->state != Delivery::State::waiting) continue;
-    Channel* channel = core_.channel_of(*delivery);
-    if (channel == nullptr) continue;
-    if (now >= delivery->give_up_at_ms) {
-      // Never a requeue: a quorum queue drops or dead-letters after its delivery limit. The broker has it
-      // back when the channel ends.
-      core_.close_channel(*channel, 541,
-                          "INTERNAL_ERROR - consume.hold_max is over: " + delivery->unavailable);
-      if (channel->state == Channel::State::open) {
-        waiting_.push_back(weak);  // a publish is half out: the close comes at its end
-        next = 100;
-      }
+    if (delivery == nullptr || delivery->state != Delivery::State::waiting || delivery->permanent ||
+        core_.channel_of(*delivery) == nullptr)
       continue;
-    }
     if (now >= delivery->retry_at_ms) {
-      if (delivery->permanent) {
-        core_.undeliverable->park(delivery);
-      } else {
-        start(delivery);
-      }
+      start(delivery);
       continue;
     }
-    waiting_.push_back(weak);
     next = std::min(next.value_or(UINT64_MAX), delivery->retry_at_ms - now);
+    waiting_.push_back(std::move(weak));
   }
   return next;
 }

@@ -3,8 +3,10 @@
 //
 //   accept ─► queued ─► fetching ─┬─ object ──────────────► ready: its lane hands it over
 //                         ▲       ├─ missing, corrupt, bad key or store ──► undeliverable
-//                         └─ waiting ◄─ unavailable (backoff, up to consume.hold_max, then the channel is
-//                         closed)
+//                         └─ waiting ◄─ unavailable (backoff, up to consume.hold_max, then undeliverable)
+//
+// Never a requeue, and never a close of the channel for a store's sake: both count against a quorum queue's
+// delivery limit, for all that the channel has not acknowledged.
 //
 // One thread (the session's).
 #pragma once
@@ -28,14 +30,17 @@ class Fetcher {
   void accept(Channel& channel, Lane& lane, const std::shared_ptr<Delivery>& delivery);
   // Asks the stores from the first on; queued while the session's transfers are all taken.
   void start(const std::shared_ptr<Delivery>& delivery);
-  // Tries again later, until consume.hold_max is over: a store, or (permanent) the parked queue.
-  void hold(const std::shared_ptr<Delivery>& delivery, const std::string& why);
   // Gives back the delivery's transfer, if it has one: the next that is queued starts.
   void free_slot(Delivery& delivery);
   // Retries what waits. From the session's tick. Milliseconds until something waits for its turn, or nothing.
   std::optional<uint64_t> tick();
 
  private:
+  // Asks again later. Once consume.hold_max is over, or at once when the delivery came back before, it is
+  // undeliverable.
+  void hold(const std::shared_ptr<Delivery>& delivery, const std::string& why);
+  void give_up(const std::shared_ptr<Delivery>& delivery);
+  void tell_held(const Delivery& delivery) const;
   void ask(const std::shared_ptr<Delivery>& delivery);
   void fetched(const std::shared_ptr<Delivery>& delivery, FetchResult result);
   void refuse(Channel& channel, const std::shared_ptr<Delivery>& delivery, const std::string& why);

@@ -50,6 +50,28 @@ bool Lanes::waits_behind_returns(Channel& channel, Bytes frames) {
   return true;
 }
 
+void Lanes::take_out(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  Lane& lane = channel.lane(delivery->kind);
+  auto at = std::find(lane.begin(), lane.end(), delivery);
+  if (at == lane.end()) return;
+  uncount(channel, *delivery);
+  lane.erase(at);
+}
+
+void Lanes::make_plain(Channel& channel, const std::shared_ptr<Delivery>& delivery, Buffer frames) {
+  Lane& lane = channel.lane(delivery->kind);
+  const bool in_lane = std::find(lane.begin(), lane.end(), delivery) != lane.end();
+  if (in_lane) core_.give_back_for_client(channel, delivery->held_bytes());
+  delivery->frames = std::move(frames);
+  delivery->method = delivery->header = delivery->body = {};
+  delivery->state = Delivery::State::plain;
+  if (in_lane) {
+    core_.take_for_client(channel, delivery->held_bytes());
+  } else {
+    push(channel, lane, delivery);
+  }
+}
+
 void Lanes::pump(Channel& channel) {
   if (!pump_lane(channel, channel.returns) || !channel.returns.empty()) return;
   if (channel.state == Channel::State::open || channel.state == Channel::State::client_closing)
@@ -211,13 +233,13 @@ void Lanes::release_notices(Channel& channel) {
 // it.
 void Lanes::give_back(Channel& channel, const std::string& consumer_tag) {
   using State = Delivery::State;
-  Lane kept;
+  Lane kept, unhanded;
   Lane lane = std::exchange(channel.deliveries, {});
   for (auto& delivery : lane) {
     bool its = is_of_consumer(*delivery, consumer_tag);
     if (!its || delivery->no_ack || delivery->state == State::parking || delivery->state == State::settled ||
         core_.body_stream->is_of(delivery)) {
-      if (its && delivery->no_ack) core_.undeliverable->park_unhanded(channel, delivery);
+      if (its && delivery->no_ack) unhanded.push_back(delivery);
       kept.push_back(std::move(delivery));
       continue;
     }
@@ -227,6 +249,7 @@ void Lanes::give_back(Channel& channel, const std::string& consumer_tag) {
     uncount(channel, *delivery);
   }
   channel.deliveries = std::move(kept);
+  for (const auto& delivery : unhanded) core_.undeliverable->park_unhanded(channel, delivery);
 }
 
 void Lanes::drop(Channel& channel, Lane& lane) {

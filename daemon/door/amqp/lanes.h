@@ -28,6 +28,10 @@ class Lanes {
   bool waits_behind_returns(Channel& channel, Bytes frames);
   // Puts whole frames that are no content (a reply, a notice) at the end of a lane.
   void push_frames(Channel& channel, DeliveryKind kind, Bytes frames, const std::string& consumer_tag = {});
+  // A delivery will not be handed over; those behind it are not kept waiting. Nothing when it is in no lane.
+  void take_out(Channel& channel, const std::shared_ptr<Delivery>& delivery);
+  // It is handed over as these frames, at its place, or last when it had left its lane.
+  void make_plain(Channel& channel, const std::shared_ptr<Delivery>& delivery, Buffer frames);
   // Hands the client what is ready at the front of the channel's lanes.
   void pump(Channel& channel);
   // The client's socket or the writer is free again: goes on with the stream, or with whatever is ready.

@@ -5,49 +5,47 @@
 
 namespace bellhop {
 
-void Parks::park(const Delivery& delivery, const std::string& reason,
-                 std::function<void(std::string failure)> done) {
-  if (core_.private_channel == nullptr) {
-    done("the broker allows one channel only, there is none for a park");
-    return;
-  }
-  std::string queue = parked_queue_of(delivery.queue, core_.exclusive_queues.contains(delivery.queue));
-  uint16_t channel = core_.private_channel->id();
-  Buffer frames;
-  // A header that is as large as a frame can be has room for a short reason only, or for none.
-  bool fits = false;
-  for (size_t reason_bytes : {error_reason_bytes_max, size_t{100}, size_t{0}}) {
-    std::string_view text = std::string_view(reason).substr(0, reason_bytes);
-    fits = put_park(frames, channel, queue, delivery.header, delivery.body, text, core_.broker_user,
-                    core_.frame_bytes_max);
-    if (fits) break;
-  }
-  if (!fits) {
-    done("its header is malformed or does not fit frame_max");
-    return;
-  }
-  auto header = proto::decode_content_header(delivery.header);
-  post(std::move(frames), queue, std::string(header.value().text(proto::message_id)), false, std::move(done));
-}
+namespace {
 
-void Parks::post(Buffer frames, const std::string& queue, const std::string& message_id, bool declare,
-                 std::function<void(std::string failure)> done) {
+constexpr uint64_t refusal_ms = 10000;
+constexpr size_t refusals_max = 1000;
+
+}  // namespace
+
+void Parks::park(const Delivery& delivery, const std::string& reason, Done done) {
+  if (core_.private_channel == nullptr) {
+    done(Outcome::never, "the broker allows one channel only, there is none for a park");
+    return;
+  }
   PrivateChannel::Item item;
-  item.routing_key = queue;
-  item.message_id = message_id;
-  if (declare) item.declare_queue = queue;
-  item.frames = frames;
-  item.done = [this, frames = std::move(frames), queue, message_id, declare,
-               done = std::move(done)](const PrivateChannel::Outcome& outcome) mutable {
+  std::string queue = parked_queue_of(delivery.queue, core_.exclusive_queues.contains(delivery.queue));
+  if (auto refused = refused_until_ms_.find(queue); refused != refused_until_ms_.end()) {
+    if (core_.now_ms() < refused->second) {
+      done(Outcome::never, "queue '" + queue + "' refused the one before it");
+      return;
+    }
+    refused_until_ms_.erase(refused);
+  }
+  const uint16_t channel = core_.private_channel->id();
+  if (!put_park(item.frames, channel, queue, delivery.header, delivery.body.size(), reason, core_.broker_user,
+                core_.frame_bytes_max)) {
+    done(Outcome::never, "its headers do not fit frame_max (" + std::to_string(core_.frame_bytes_max) +
+                             " bytes, as the client chose), not even without a reason");
+    return;
+  }
+  proto::put_body_frames(item.frames, channel, delivery.body, core_.frame_bytes_max);
+  item.routing_key = item.declare_queue = queue;
+  item.message_id = proto::decode_content_header(delivery.header).value().text(proto::message_id);
+  item.done = [this, queue, done = std::move(done)](const PrivateChannel::Outcome& outcome) {
     using Kind = PrivateChannel::Outcome::Kind;
     if (outcome.kind == Kind::acked) {
-      done({});
-    } else if (outcome.kind == Kind::returned && !declare) {
-      // No such queue yet: declare it and send again.
-      post(std::move(frames), queue, message_id, true, std::move(done));
-    } else {
-      done("queue '" + queue + "' did not take it: " + outcome.text);
+      done(Outcome::parked, {});
+      return;
     }
+    if (outcome.kind == Kind::refused && refused_until_ms_.size() < refusals_max)
+      refused_until_ms_[queue] = core_.now_ms() + refusal_ms;
+    done(outcome.kind == Kind::refused ? Outcome::never : Outcome::not_now,
+         "queue '" + queue + "' did not take it: " + outcome.text);
   };
   core_.private_channel->post(std::move(item));
 }

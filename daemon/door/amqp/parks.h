@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 
 #include "daemon/door/amqp/session_core.h"
 
@@ -10,17 +12,20 @@ namespace bellhop {
 
 class Parks {
  public:
+  // not_now: it may be tried again later. never: nothing but a change of permissions, queues or limits helps.
+  enum class Outcome { parked, not_now, never };
+  using Done = std::function<void(Outcome outcome, const std::string& why)>;
+
   explicit Parks(SessionCore& core) : core_(core) {}
-  // `done` is called once, with nothing when the broker has confirmed the parked message, else with why it
-  // could not be parked (to be tried again later: the original is still unacknowledged).
-  void park(const Delivery& delivery, const std::string& reason,
-            std::function<void(std::string failure)> done);
+  // `done` is called once, maybe from here: parked when the broker has confirmed the message, else why it was
+  // not. The original is not touched.
+  void park(const Delivery& delivery, const std::string& reason, Done done);
 
  private:
-  void post(Buffer frames, const std::string& queue, const std::string& message_id, bool declare,
-            std::function<void(std::string failure)> done);
-
   SessionCore& core_;
+  // Queues that the broker refused to take a message for, until when they are not tried again: each refusal
+  // costs the private channel.
+  std::map<std::string, uint64_t> refused_until_ms_;
 };
 
 }  // namespace bellhop

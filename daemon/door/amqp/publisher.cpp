@@ -287,7 +287,19 @@ bool Publisher::begin_job(Channel& channel, ClaimStore* store) {
   // place back by themselves.
   if (store != nullptr && core_.transfers >= core_.config.limits.transfers_per_session && finishing_ > 0)
     return false;
+  // What is collected in memory is freed only when its client completes it, so there must be a place for the
+  // whole of it from the beginning.
+  if (store == nullptr && !core_.shared.hop_bodies->take(in.body_bytes)) {
+    refuse(channel, 406,
+           "PRECONDITION_FAILED - a hop of " + std::to_string(in.body_bytes) +
+               " bytes is not offloaded, and with the others that are arriving it is more than "
+               "limits.inflight_bytes (" +
+               std::to_string(core_.config.limits.inflight_bytes) +
+               "): configure claim_check.store, or raise the limit");
+    return true;
+  }
   auto job = std::make_shared<PublishJob>();
+  if (store == nullptr) job->reserved_bytes = in.body_bytes;
   job->method.assign(in.method.payload().begin(), in.method.payload().end());
   job->header.assign(in.header.payload().begin(), in.header.payload().end());
   job->plan = in.plan;
@@ -372,6 +384,7 @@ void Publisher::finish(Channel& channel) {
   std::shared_ptr<PublishJob> job = std::move(in.job);
   job->complete = true;
   if (job->upload == nullptr) {
+    core_.shared.hop_bodies->give_back(std::exchange(job->reserved_bytes, 0));
     core_.collected_bytes -= job->unwritten_bytes;
     job->settled = true;
     core_.releaser->pump(channel);
@@ -404,6 +417,7 @@ void Publisher::uploaded(Channel* channel, const std::shared_ptr<PublishJob>& jo
 }
 
 void Publisher::end_job(PublishJob& job) {
+  core_.shared.hop_bodies->give_back(std::exchange(job.reserved_bytes, 0));
   if (job.holds_slot) {
     job.holds_slot = false;
     core_.transfers--;

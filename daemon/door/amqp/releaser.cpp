@@ -44,9 +44,11 @@ bool mentions_virtual_exchange(Bytes payload) {
   return as_text(payload).find("bellhop.") != std::string_view::npos;
 }
 
-// A channel that closes takes its unacknowledged deliveries along: hops under way settle their inputs first.
+// A channel that closes takes its unacknowledged deliveries along: hops and parks under way settle theirs
+// first.
 bool waits_for_hops(const Channel& channel, Bytes payload) {
-  return channel.hops_pending != 0 && proto::method_number(payload) == proto::method::channel_close;
+  return channel.hops_pending + channel.parks_pending != 0 &&
+         proto::method_number(payload) == proto::method::channel_close;
 }
 
 // What bellhop cannot read it cannot keep account of, whatever the broker would say to it (to tables that are

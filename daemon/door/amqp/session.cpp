@@ -210,7 +210,7 @@ bool Session::run_broker() {
   Link& link = *core_->broker;
   while (!finished_ && broker_may_advance()) {
     size_t frame_max = std::max<size_t>(handshake_frame_bytes_max, core_->frame_bytes_max);
-    SplitResult split = split_frame(link.unread(), frame_max);
+    SplitResult split = split_frame(link.unread(), frame_max, broker_header_frame_bytes_max);
     if (split.status == Split::need_more) {
       link.expect(split.need_bytes);
       break;

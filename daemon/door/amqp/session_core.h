@@ -15,6 +15,7 @@
 #include "daemon/broker/broker_nodes.h"
 #include "daemon/broker/link.h"
 #include "daemon/broker/tls_context.h"
+#include "daemon/claims/room.h"
 #include "daemon/claims/stores.h"
 #include "daemon/door/amqp/channel.h"
 #include "daemon/door/amqp/client_writer.h"
@@ -50,6 +51,9 @@ struct Shared {
   std::unique_ptr<Budget> budget;
   SpillSpace spill;
   BrokerNodes nodes;
+  Room parks{uint64_t{64} << 20};  // what all sessions keep in memory of messages that are being parked
+  std::unique_ptr<Room>
+      hop_bodies;  // limits.inflight_bytes: of hops that are collected, until they are whole
   std::string host;
 };
 

@@ -12,8 +12,7 @@ namespace {
 
 constexpr size_t outbox_bytes_high = 256 * 1024;   // more waits for one leg: the other is not read
 constexpr uint64_t backlog_bytes_high = 16 << 20;  // more is held for the client: the broker is not read
-constexpr uint64_t parking_backlog_bytes_high = 4 * backlog_bytes_high;
-constexpr size_t on_their_way_max = 256;  // RabbitMQ: 200 a channel, and what the sockets hold of large ones
+constexpr uint64_t get_backlog_bytes_high = 4 * backlog_bytes_high;
 
 bool is_backed_up(Link& link) {
   return link.outbox().pending() >= outbox_bytes_high;
@@ -36,14 +35,12 @@ bool Session::broker_may_advance() const {
   if (broker_leg_ == Leg::closed || broker_leg_ == Leg::none || core_->body_stream->is_streaming() ||
       is_backed_up(*core_->client))
     return false;
-  // What is held for a park, or for the rest of a check, is freed only by what the broker says next: its
-  // answer stands behind the deliveries that it sent before, of which RabbitMQ has only so many on their way,
-  // whatever their size.
-  uint64_t held_bytes = core_->held_for_client_bytes();
-  return held_bytes < backlog_bytes_high || core_->collecting != 0 ||
-         (core_->undeliverable->is_parking() &&
-          (held_bytes < parking_backlog_bytes_high ||
-           core_->lane_entries < on_their_way_max * core_->open_channels()));
+  // What a get's park holds up is freed only by what the broker says next, and that stands behind the
+  // deliveries that it sent before.
+  const uint64_t held_bytes = core_->held_for_client_bytes();
+  return (held_bytes < backlog_bytes_high || core_->collecting != 0 ||
+          (core_->undeliverable->is_parking_gets() && held_bytes < get_backlog_bytes_high)) &&
+         !core_->undeliverable->is_full();
 }
 
 bool Session::is_full() const {

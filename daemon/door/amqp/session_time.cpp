@@ -6,6 +6,7 @@
 
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/session.h"
+#include "daemon/door/amqp/undeliverable.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
@@ -39,6 +40,7 @@ void Session::tick() {
     beat(now);
     next = std::min({next, client_heartbeat_.next_ms(), broker_heartbeat_.next_ms()});
     if (auto wait_ms = core_->fetcher->tick()) next = std::min(next, *wait_ms);
+    if (auto wait_ms = core_->undeliverable->tick()) next = std::min(next, *wait_ms);
     if (core_->draining) next = std::min<uint64_t>(next, 100);
   }
   for (uint64_t deadline : {client_deadline_ms_, broker_deadline_ms_, linger_deadline_ms_,

@@ -100,3 +100,13 @@ TEST_CASE("a body becomes as many body frames as it needs", "[frame]") {
   put_body_frames(out, 2, Buffer(1000, 'x'), small_max);
   CHECK(out.size() == 1000 + 250 * frame_overhead_bytes);
 }
+
+TEST_CASE("a content header may be larger than other frames, where that is allowed", "[frame]") {
+  Buffer header, body;
+  put_frame(header, frame_header, 1, Buffer(9000, 'h'));
+  put_frame(body, frame_body, 1, Buffer(9000, 'b'));
+  CHECK(split_frame(header, frame_max).status == Split::error);
+  CHECK(split_frame(header, frame_max, 9008).status == Split::frame);
+  CHECK(split_frame(header, frame_max, 9007).status == Split::error);
+  CHECK(split_frame(body, frame_max, 9008).status == Split::error);
+}

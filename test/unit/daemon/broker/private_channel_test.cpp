@@ -240,19 +240,35 @@ TEST_CASE("what waits for the channel is bounded to 256 on their way", "[private
   CHECK(rig.channel.is_idle());
 }
 
-TEST_CASE("a queue is declared before the item that needs it, and those behind it wait",
+TEST_CASE("the queue of an item that came back is declared, the item sent again, and those behind it wait",
           "[private_channel]") {
   Rig rig;
   rig.post("a", "e", "q.parked");
-  rig.post("b");
   rig.open();
+  REQUIRE(rig.sent() == "<a>");
+  rig.give_back("a");
+  rig.ack(1);
+  REQUIRE(rig.outcomes.empty());
   REQUIRE(rig.sent() == "declare <a>");
+  rig.post("b");
+  REQUIRE(rig.sent().empty());
   Buffer ok;
   proto::put_frame(ok, proto::frame_method, id, test::from_hex("0032 000B 08'q.parked' 00000000 00000000"));
   REQUIRE(rig.hear(ok));
   REQUIRE(rig.sent() == "<b>");
-  rig.ack(2, true);
+  rig.ack(3, true);
   REQUIRE(rig.outcomes == "a:acked b:acked ");
+}
+
+TEST_CASE("an item that comes back although its queue was declared is returned", "[private_channel]") {
+  Rig rig;
+  rig.post("a", "e", "q.parked");
+  rig.open();
+  rig.give_back("a");
+  rig.ack(1);
+  rig.give_back("a");
+  rig.ack(2);
+  REQUIRE(rig.outcomes == "a:returned312(NO_ROUTE) ");
 }
 
 TEST_CASE("an item may be posted by the end of another", "[private_channel]") {
