@@ -42,7 +42,7 @@ UuidGenerator::Text UuidGenerator::next() {
   const std::array<char, 32> digits = hex_digits(octets);
   // Eight digits, thrice four, and twelve, with a dash between them.
   Text text;
-  std::memcpy(&text[0], &digits[0], 8);
+  std::memcpy(text.data(), digits.data(), 8);
   std::memcpy(&text[9], &digits[8], 4);
   std::memcpy(&text[14], &digits[12], 4);
   std::memcpy(&text[19], &digits[16], 4);
