@@ -52,6 +52,11 @@ def test_each_run_has_an_id_of_its_own(bellhop, broker, line):
     assert len(set(runs)) == 3 and all(re.fullmatch(UUID, run) for run in runs)
 
 
+def test_the_first_start_of_a_session_goes_on_as_soon_as_the_broker_has_said_where_to(bellhop, broker, line):
+    channel = publish(bellhop(by_pipeline(line)), "orders", "order.new")
+    channel.expect("basic.ack", delivery_tag=1, timeout=4)  # the session's own tick would come after 5 s
+
+
 def test_a_carried_itinerary_starts_as_the_manuals_json(bellhop, broker, name):
     above = broker.channel()
     queue = slips.short_lived(above, name())

@@ -149,7 +149,10 @@ void Session::turn() {
   for (bool again = true; again;) {
     for (bool progress = stage_ >= Stage::handshake && !finished_; progress && !finished_;) {
       progress = run_client();
-      progress |= run_broker();
+      if (run_broker()) {
+        progress = true;
+        stalled_ = false;  // it may have waited for just that answer, and nothing else would wake it
+      }
       if (stage_ == Stage::running || !farewell_.empty()) {
         core_->lanes->resume();
         if (core_->has_untold_closes()) core_->tell_closes();
