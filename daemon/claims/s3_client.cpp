@@ -8,6 +8,10 @@ namespace bellhop {
 
 namespace {
 constexpr uint64_t stall_check_ms = 250;
+// One session's small payloads are as many requests as it has transfers; its large ones come in parts, four
+// at a time of each. These may take half of the places. A request lasts as long as it has bytes to send, and
+// nothing takes its place from it: so who has none gets one, also when large payloads have all the others.
+constexpr Shares shares{.all_max = 64, .one_kind_max = 56, .one_line_max = 32, .with_first_places_max = 128};
 }  // namespace
 
 // Freed when libuv has let go of it.
@@ -31,6 +35,7 @@ S3Client::S3Client(CurlLoop& loop, S3Settings settings, uint32_t retries,
       retries_(retries),
       credentials_(std::move(credentials)),
       random_(static_cast<uint32_t>(std::random_device{}())),
+      turns_(shares),
       timer_(new Timer) {
   uv_timer_init(loop.uv(), &timer_->uv);
   timer_->uv.data = this;
@@ -49,7 +54,7 @@ S3Client::~S3Client() {
 void S3Client::start(const std::shared_ptr<S3Call>& call) {
   calls_.insert(call);
   call->state_ = S3Call::State::queued;
-  queue_.push_back(call);
+  turns_.push_back(call->owner, call->work, call);
   pump();
 }
 
@@ -65,8 +70,8 @@ void S3Client::cancel(const std::shared_ptr<S3Call>& call) {
 
 // The call's place goes to the next.
 void S3Client::leave(const std::shared_ptr<S3Call>& call) {
-  if (call->state_ == S3Call::State::running) running_--;
-  if (call->state_ == S3Call::State::queued) std::erase(queue_, call);
+  if (call->state_ == S3Call::State::running) turns_.ended(call->owner, call->work);
+  if (call->state_ == S3Call::State::queued) turns_.erase(call->owner, call->work, call);
   call->state_ = S3Call::State::over;
   calls_.erase(call);
   check_quiet();
@@ -75,11 +80,10 @@ void S3Client::leave(const std::shared_ptr<S3Call>& call) {
 void S3Client::pump() {
   if (pumping_) return;  // the loop below goes on with what has changed
   pumping_ = true;
-  while (!queue_.empty() && running_ < running_max) {
+  while (turns_.has_next()) {
     auto credentials = credentials_->now();
     if (!credentials && credentials_->is_coming()) break;
-    const std::shared_ptr<S3Call> call = queue_.front();
-    queue_.pop_front();
+    const std::shared_ptr<S3Call> call = std::move(turns_.take()->job);
     if (credentials)
       run(call, std::move(credentials));
     else
@@ -91,7 +95,6 @@ void S3Client::pump() {
 
 void S3Client::run(const std::shared_ptr<S3Call>& call, std::shared_ptr<const S3Credentials> credentials) {
   call->state_ = S3Call::State::running;
-  running_++;
   call->attempt_++;
   call->signed_with_ = std::move(credentials);
   if (call->before_attempt) call->before_attempt(call->attempt_);
@@ -104,7 +107,6 @@ void S3Client::run(const std::shared_ptr<S3Call>& call, std::shared_ptr<const S3
 
 void S3Client::run_without_credentials(const std::shared_ptr<S3Call>& call) {
   call->state_ = S3Call::State::running;
-  running_++;
   call->attempt_++;
   S3Answer answer;
   answer.unsent = true;
@@ -134,8 +136,8 @@ void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
     call->was_renewed_ = true;
     call->attempt_--;
     call->state_ = S3Call::State::queued;
-    running_--;
-    queue_.push_front(call);
+    turns_.ended(call->owner, call->work);
+    turns_.push_front(call->owner, call->work, call);
     pump();
     return;
   }
@@ -145,7 +147,7 @@ void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
   const bool is_asked = call->asks_in_doubt && !answer.doubt.empty();
   if (transient && !call->once && !is_asked && call->attempt_ <= retries_) {
     call->state_ = S3Call::State::waiting;
-    running_--;
+    turns_.ended(call->owner, call->work);
     call->due_at_ms_ = loop_.now_ms() +
                        std::max<uint64_t>(backoff_.wait_ms(call->attempt_, random_), retry_after_ms(answer));
     pump();
@@ -174,7 +176,7 @@ void S3Client::tick() {
     if (call->transfer_ != nullptr && call->transfer_->is_stalled()) stalled.push_back(call);
     if (call->state_ == S3Call::State::waiting && call->due_at_ms_ <= now) {
       call->state_ = S3Call::State::queued;
-      queue_.push_back(call);
+      turns_.push_back(call->owner, call->work, call);
     }
   }
   for (const auto& call : stalled) {
@@ -192,7 +194,7 @@ void S3Client::tick() {
 
 void S3Client::arm() {
   uint64_t next = std::numeric_limits<uint64_t>::max();
-  if (running_ != 0) next = loop_.now_ms() + stall_check_ms;
+  if (turns_.running() != 0) next = loop_.now_ms() + stall_check_ms;
   for (const auto& call : calls_) {
     if (call->state_ == S3Call::State::waiting) next = std::min(next, call->due_at_ms_);
   }

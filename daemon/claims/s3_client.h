@@ -1,5 +1,6 @@
 // S3 requests with what makes them dependable: attempts repeated with backoff while the failure is one that
-// passes, a bound on how many run at one time, and an end for those that stand still.
+// passes, a bound on how many run at one time, and an end for those that stand still. Sessions and kinds of
+// work take turns for the places (turns.h); an attempt that waits for its time has none.
 //
 //   start ─► queued ─► running ─┬─ ok, or a failure that lasts ──────► done
 //               ▲               └─ transient, attempts left ─► waiting ─┐
@@ -13,7 +14,6 @@
 
 #include <uv.h>
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <random>
@@ -22,6 +22,7 @@
 #include "daemon/claims/backoff.h"
 #include "daemon/claims/s3_credentials_provider.h"
 #include "daemon/claims/s3_transfer.h"
+#include "daemon/claims/turns.h"
 
 namespace bellhop {
 
@@ -31,6 +32,9 @@ class S3Client;
 class S3Call {
  public:
   S3Request request;
+  // In whose line it waits for its turn. By default nobody's: no session waits for it.
+  const void* owner = nullptr;
+  Work work = Work::upkeep;
   // Called before each attempt (counted from 1); may change the request, so that one that broke off goes on.
   std::function<void(uint32_t attempt)> before_attempt;
   // Of an answer whose status is a success: what it lacks to be believed (s3_doubt.h); empty: nothing.
@@ -80,8 +84,6 @@ class S3Client {
   // `quiet` is called when no undo is under way, or the time is over; other calls are cancelled now.
   void finish(uint64_t patience_ms, std::function<void()> quiet);
 
-  static constexpr size_t running_max = 64;
-
  private:
   static void drop_callbacks(S3Call& call);
   void pump();
@@ -101,8 +103,7 @@ class S3Client {
   const Backoff backoff_;
   std::minstd_rand random_;
   std::set<std::shared_ptr<S3Call>> calls_;
-  std::deque<std::shared_ptr<S3Call>> queue_;
-  size_t running_ = 0;
+  Turns<std::shared_ptr<S3Call>> turns_;
   bool pumping_ = false;
   struct Later {
     uint64_t at_ms;

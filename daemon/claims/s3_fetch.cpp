@@ -39,6 +39,8 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
 
   void start() {
     call_ = core_->call("GET", core_->address.object_url(key_));
+    call_->owner = executor_.get();
+    call_->work = Work::fetch;
     call_->before_attempt = [self = shared_from_this()](uint32_t) { self->prepare(); };
     call_->request.sink = [self = shared_from_this()](const S3Answer& head, Bytes piece) {
       return self->take(head, piece);

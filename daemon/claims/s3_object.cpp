@@ -40,6 +40,8 @@ void RemoteObject::read(uint64_t offset, size_t count, std::shared_ptr<Executor>
                      count, executor = std::move(executor), done = std::move(done)]() mutable {
     if (!core->client || alive.expired()) return;
     const auto call = core->call("GET", core->address.object_url(key));
+    call->owner = executor.get();
+    call->work = Work::read;
     const auto bytes = std::make_shared<Buffer>();
     bytes->reserve(count);
     call->request.headers = {fmt::format("range: bytes={}-{}", offset, offset + count - 1),

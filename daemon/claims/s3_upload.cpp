@@ -127,6 +127,8 @@ std::shared_ptr<S3Call> S3Upload::call(const char* method, const S3Address::Quer
 }
 
 void S3Upload::start(const std::shared_ptr<S3Call>& call) {
+  call->owner = executor_.get();
+  call->work = Work::write;
   calls_.insert(call);
   core_->client->start(call);
 }

@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace bellhop {
@@ -17,7 +16,11 @@ constexpr size_t stack_bytes = 256 * 1024;
 }  // namespace
 
 ThreadPool::ThreadPool(ThreadShares shares, std::chrono::milliseconds idle_max)
-    : shares_(shares), idle_max_(idle_max) {}
+    : shares_(shares),
+      idle_max_(idle_max),
+      turns_({.all_max = shares.threads_max,
+              .one_kind_max = shares.one_kind_max,
+              .one_line_max = shares.one_line_max}) {}
 
 ThreadPool::~ThreadPool() {
   stop();
@@ -27,15 +30,9 @@ void ThreadPool::run(const void* owner, Work work, std::function<void()> job) {
   {
     std::lock_guard lock(mutex_);
     if (!stopping_ || live_ != 0) {
-      Line& line = line_of(owner, work);
-      line.jobs.push_back(std::move(job));
-      ++queued_;
-      if (find_thread_for(line)) return;
+      if (find_thread_for(turns_.push_back(owner, work, std::move(job)))) return;
       // No thread could be had at all: better slow than never.
-      job = std::move(line.jobs.back());
-      line.jobs.pop_back();
-      --queued_;
-      lines_.remove_if([](const Line& each) { return each.jobs.empty() && each.running == 0; });
+      job = turns_.pop_back(owner, work);
     }
   }
   job();
@@ -43,38 +40,13 @@ void ThreadPool::run(const void* owner, Work work, std::function<void()> job) {
 
 bool ThreadPool::go_on(const void* owner, Work work, std::function<void()> job) {
   std::lock_guard lock(mutex_);
-  if (live_ == 0) return false;
-  Line& line = line_of(owner, work);
-  line.jobs.push_front(std::move(job));
-  ++queued_;
-  return find_thread_for(line);
-}
-
-ThreadPool::Line& ThreadPool::line_of(const void* owner, Work work) {
-  const auto found = std::find_if(lines_.begin(), lines_.end(), [owner, work](const Line& line) {
-    return line.owner == owner && line.work == work;
-  });
-  if (found != lines_.end()) return *found;
-  return lines_.emplace_back(Line{owner, work, {}, 0});
-}
-
-bool ThreadPool::may_run(const Line& line) const {
-  return !line.jobs.empty() && line.running < shares_.one_line_max &&
-         running_[static_cast<size_t>(line.work)] < shares_.one_kind_max;
-}
-
-ThreadPool::Lines::iterator ThreadPool::next_line() {
-  return std::find_if(lines_.begin(), lines_.end(), [this](const Line& line) { return may_run(line); });
-}
-
-bool ThreadPool::has_runnable() {
-  return queued_ != 0 && next_line() != lines_.end();
+  return live_ != 0 && find_thread_for(turns_.push_front(owner, work, std::move(job)));
 }
 
 // After a job was queued. False: there is no thread, and none can be started.
-bool ThreadPool::find_thread_for(const Line& line) {
-  if (may_run(line)) {
-    if (idle_ < queued_ && live_ < shares_.threads_max) start_thread();
+bool ThreadPool::find_thread_for(const Turns<Job>::Line& line) {
+  if (turns_.may_run(line)) {
+    if (idle_ < turns_.queued() && live_ < shares_.threads_max) start_thread();
     wake_.notify_one();
   }
   return live_ != 0;
@@ -116,27 +88,19 @@ void ThreadPool::do_jobs() {
       lock.lock();
       continue;
     }
-    if (const auto line = next_line(); line != lines_.end()) {
-      std::function<void()> job = std::move(line->jobs.front());
-      line->jobs.pop_front();
-      --queued_;
-      ++line->running;
-      size_t& running = running_[static_cast<size_t>(line->work)];
-      ++running;
-      lines_.splice(lines_.end(), lines_, line);  // the others are before it now
+    if (std::optional<Turns<Job>::Taken> taken = turns_.take()) {
       // The end of the job before may have made two lines free to go on.
-      if (idle_ != 0 && has_runnable()) wake_.notify_one();
+      if (idle_ != 0 && turns_.has_next()) wake_.notify_one();
       lock.unlock();
-      job();
-      job = nullptr;
+      taken->job();
+      taken->job = nullptr;
       lock.lock();
-      --running;
-      if (--line->running == 0 && line->jobs.empty()) lines_.erase(line);
+      turns_.ended(taken->owner, taken->work);
       continue;
     }
     if (stopping_) break;
     ++idle_;
-    const bool woken = wake_.wait_for(lock, idle_max_, [this] { return stopping_ || has_runnable(); });
+    const bool woken = wake_.wait_for(lock, idle_max_, [this] { return stopping_ || turns_.has_next(); });
     --idle_;
     if (!woken) break;
   }
