@@ -65,6 +65,7 @@ void S3Client::cancel(const std::shared_ptr<S3Call>& call) {
   kept->transfer_.reset();
   leave(kept);
   drop_callbacks(*kept);
+  check_quiet();
   pump();
 }
 
@@ -74,7 +75,6 @@ void S3Client::leave(const std::shared_ptr<S3Call>& call) {
   if (call->state_ == S3Call::State::queued) turns_.erase(call->owner, call->work, call);
   call->state_ = S3Call::State::over;
   calls_.erase(call);
-  check_quiet();
 }
 
 void S3Client::pump() {
@@ -154,9 +154,13 @@ void S3Client::ended(const std::shared_ptr<S3Call>& call, S3Answer answer) {
     return;
   }
   leave(call);
-  const auto done = std::exchange(call->done, nullptr);
-  drop_callbacks(*call);
-  if (done) done(std::move(answer));
+  {
+    const auto done = std::exchange(call->done, nullptr);
+    drop_callbacks(*call);
+    if (done) done(std::move(answer));
+  }
+  // Only now: it may have started another undo, and what it held names an undone key.
+  check_quiet();
   pump();
 }
 

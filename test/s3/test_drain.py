@@ -1,6 +1,7 @@
 """SIGTERM while an S3 service stands still: bellhop is gone at drain_timeout, and its log names what stays behind."""
 
 import signal
+import threading
 import time
 
 import pytest
@@ -67,3 +68,20 @@ def test_an_end_in_order_leaves_nothing_behind(daemon, broker, name, proxy):
     up.channel.wait_for("basic.ack")
     ends_in_time(daemon)
     assert "left behind" not in daemon.log and daemon.process.returncode == 0
+
+
+def test_the_undo_of_an_upload_that_begins_at_the_very_end_is_waited_for(bellhop, broker, name, plain_s3rver, proxy):
+    daemon = bellhop({"stores": {"archive": plain_s3rver.store(endpoint=proxy.endpoint, probe=False)}})
+    answered = threading.Event()
+    proxy.rule = lambda request: answered.wait(60) and None if request.target.endswith("?uploads=") else None
+    up = publisher(daemon)
+    frames = up.channel.publish_frames("", name("nowhere"), body_of(70 * MIB))
+    up.client.send_raw(b"".join(frames[:5]))
+    wait_until(lambda: proxy.seen("POST", "?uploads="), what="the upload begins")
+    up.client.abort()
+    daemon.process.send_signal(signal.SIGTERM)
+    daemon.wait_log("session=1 closed")
+    answered.set()
+    daemon.process.wait(60)
+    assert proxy.seen("DELETE", "uploadId="), "nobody ended the upload"
+    assert "left behind" not in daemon.log
