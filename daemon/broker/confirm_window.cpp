@@ -161,6 +161,16 @@ void ConfirmWindow::release(uint64_t client_tag, std::vector<Answer>& answers) {
   advance();
 }
 
+void ConfirmWindow::deny(uint64_t client_tag, std::vector<Answer>& answers) {
+  if (client_tag < open_from_ || client_tag >= next_client_) return;
+  Entry& entry = at(client_tag);
+  if (!entry.held) return;
+  entry.held = false;
+  entry.decided = false;
+  --special_;
+  settle_local(client_tag, true, answers);
+}
+
 size_t ConfirmWindow::unsettled() const {
   return unsettled_;
 }

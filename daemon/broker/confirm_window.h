@@ -38,6 +38,9 @@ class ConfirmWindow {
   // precedes its own ack.
   void hold(uint64_t client_tag);
   void release(uint64_t client_tag, std::vector<Answer>& answers);
+  // One that is held, and whose return cannot be handed to the client: its answer is a nack, at once and
+  // whatever the broker says.
+  void deny(uint64_t client_tag, std::vector<Answer>& answers);
 
   size_t unsettled() const;
   // The broker's next frame for `tag` may be relayed as it is: every tag in the window is equal on both

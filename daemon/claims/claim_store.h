@@ -4,6 +4,7 @@
 // was closed, or the store has ended.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -81,6 +82,12 @@ struct FetchResult {
   FetchFailure failure;
 };
 
+// Who waits for a fetch. A store counts up with each piece that it has read, so that one that is slow can be
+// told from one that never answers. Shared between the session's thread and the store's.
+struct FetchWatch {
+  std::atomic<uint32_t> pieces{0};
+};
+
 struct Expected {
   std::optional<uint64_t> size_bytes;  // from the message's headers, when it has them
   std::optional<std::string> xxh128;
@@ -98,7 +105,8 @@ class ClaimStore {
   virtual std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) = 0;
   // Any thread. A key that this store does not redeem is refused here, before any path or URL is built.
   // When `wanted` has expired nobody waits any more: the work may end early, with any failure.
-  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+  // A store that stands still may never answer at all.
+  void fetch(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
              std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
     if (proto::is_redeemable_key(key, keys_)) {
       fetch_redeemable(key, expected, std::move(wanted), std::move(executor), std::move(done));
@@ -121,7 +129,7 @@ class ClaimStore {
  private:
   // fetch, with a key that may be part of a path or a URL.
   virtual void fetch_redeemable(const std::string& key, const Expected& expected,
-                                std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                                std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
                                 std::function<void(FetchResult)> done) = 0;
 
   const std::string name_;

@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds part_max{5};
 class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
  public:
   FilesystemFetch(std::shared_ptr<FilesystemCore> core, std::string key, Expected expected,
-                  std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                  std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
                   std::function<void(FetchResult)> done)
       : core_(std::move(core)),
         key_(std::move(key)),
@@ -111,7 +111,8 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     const auto until = Clock::now() + part_max;
     Buffer piece(is_kept() ? 0 : piece_bytes);
     while (offset_ < size_bytes_) {
-      if (wanted_.expired())
+      const auto waiter = wanted_.lock();
+      if (waiter == nullptr)
         return FetchFailure{Kind::unavailable, fmt::format("claim {}: nobody waits for it any more", key_)};
       const size_t count = is_kept()
                                ? kept_.size()
@@ -125,6 +126,7 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
                                   offset_ + got.value()));
       hash_.update({into, count});
       offset_ += count;
+      waiter->pieces++;
       if (Clock::now() >= until) break;
     }
     return {};
@@ -179,7 +181,7 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
   const std::shared_ptr<FilesystemCore> core_;
   const std::string key_;
   const Expected expected_;
-  const std::weak_ptr<const void> wanted_;
+  const std::weak_ptr<FetchWatch> wanted_;
   const std::shared_ptr<Executor> executor_;
   std::function<void(FetchResult)> done_;
 
@@ -193,7 +195,7 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
 }  // namespace
 
 void fetch_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key,
-                  const Expected& expected, std::weak_ptr<const void> wanted,
+                  const Expected& expected, std::weak_ptr<FetchWatch> wanted,
                   std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
   std::make_shared<FilesystemFetch>(core, key, expected, std::move(wanted), std::move(executor),
                                     std::move(done))

@@ -18,7 +18,7 @@ inline constexpr uint64_t in_memory_bytes_max = uint64_t{1} << 20;
 // work is done on the store's threads, in parts of some milliseconds each: whoever else waits for them has a
 // turn between two parts, however large the object is.
 void fetch_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key,
-                  const Expected& expected, std::weak_ptr<const void> wanted,
+                  const Expected& expected, std::weak_ptr<FetchWatch> wanted,
                   std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done);
 
 }  // namespace bellhop

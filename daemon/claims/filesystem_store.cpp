@@ -152,7 +152,7 @@ std::unique_ptr<Upload> FilesystemStore::begin(uint64_t size_bytes, std::shared_
 }
 
 void FilesystemStore::fetch_redeemable(const std::string& key, const Expected& expected,
-                                       std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                                       std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
                                        std::function<void(FetchResult)> done) {
   fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
 }

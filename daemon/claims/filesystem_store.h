@@ -34,7 +34,7 @@ class FilesystemStore : public ClaimStore {
 
  private:
   FilesystemStore(StorePlace place, proto::KeyRule keys);
-  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<const void> wanted,
+  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
                         std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
 
   std::shared_ptr<FilesystemCore> core_;

@@ -105,7 +105,7 @@ std::unique_ptr<Upload> MemoryStore::begin(uint64_t size_bytes, std::shared_ptr<
 }
 
 void MemoryStore::fetch_redeemable(const std::string& key, const Expected& expected,
-                                   std::weak_ptr<const void> /*wanted*/, std::shared_ptr<Executor> executor,
+                                   std::weak_ptr<FetchWatch> /*wanted*/, std::shared_ptr<Executor> executor,
                                    std::function<void(FetchResult)> done) {
   executor->post([result = find_object(*core_, key, expected), done = std::move(done)]() mutable {
     done(std::move(result));

@@ -26,7 +26,7 @@ constexpr long precondition_failed = 412, range_not_satisfiable = 416;
 // One fetch, on the store's thread, kept by its call.
 class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
  public:
-  S3Fetch(std::shared_ptr<S3Core> core, std::string key, Expected expected, std::weak_ptr<const void> wanted,
+  S3Fetch(std::shared_ptr<S3Core> core, std::string key, Expected expected, std::weak_ptr<FetchWatch> wanted,
           std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done)
       : core_(std::move(core)),
         key_(std::move(key)),
@@ -80,7 +80,9 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   }
 
   bool take(const S3Answer& head, Bytes piece) {
-    if (wanted_.expired()) return failed(Kind::unavailable, "nobody waits for it any more");
+    const auto waiter = wanted_.lock();
+    if (waiter == nullptr) return failed(Kind::unavailable, "nobody waits for it any more");
+    waiter->pieces++;
     if (is_first_piece_ && !begin_attempt(head)) return false;
     is_first_piece_ = false;
     hash_->update(piece);
@@ -236,7 +238,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   const std::shared_ptr<S3Core> core_;
   const std::string key_;
   const Expected expected_;
-  const std::weak_ptr<const void> wanted_;
+  const std::weak_ptr<FetchWatch> wanted_;
   const std::shared_ptr<Executor> executor_;
   std::function<void(FetchResult)> done_;
   std::shared_ptr<S3Call> call_;
@@ -259,7 +261,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
 }  // namespace
 
 void fetch_object(const std::shared_ptr<S3Core>& core, const std::string& key, const Expected& expected,
-                  std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                  std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
                   std::function<void(FetchResult)> done) {
   core->loop->post([fetch = std::make_shared<S3Fetch>(core, key, expected, std::move(wanted),
                                                       std::move(executor), std::move(done)),

@@ -26,7 +26,7 @@ namespace bellhop {
 // Any thread. A download that nobody wants any more ends with its next piece. Precondition:
 // proto::is_redeemable_key(key). Failures by daemon/claims/README.md, "Errors": only NoSuchKey is missing.
 void fetch_object(const std::shared_ptr<S3Core>& core, const std::string& key, const Expected& expected,
-                  std::weak_ptr<const void> wanted, std::shared_ptr<Executor> executor,
+                  std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
                   std::function<void(FetchResult)> done);
 
 }  // namespace bellhop

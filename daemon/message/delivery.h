@@ -57,6 +57,8 @@ struct Delivery {
   std::string named_store;  // header bellhop-claim-store, when the header's key is the body's
   Expected expected;
   bool strip_claim_headers = false;
+  // For how long nobody can say.
+  bool waits_for_store() const { return state == State::waiting || (state == State::fetching && is_stalled); }
   // Part of the session's memory until the delivery leaves its lane.
   size_t held_bytes() const {
     return sizeof(Delivery) + method.size() + header.size() + frames.size() + spilling_bytes + body.size();
@@ -65,8 +67,13 @@ struct Delivery {
   size_t next_store = 0;    // position in the order of stores to ask
   std::string unavailable;  // why the last round could not decide; empty when every store said no
   uint64_t retry_at_ms = 0, give_up_at_ms = 0;
+  std::shared_ptr<FetchWatch> watch;  // fetching
+  uint32_t pieces_seen = 0;           // of the watch
+  uint64_t quiet_since_ms = 0;        // queued, fetching: since then nothing has come of it
+  bool is_stalled = false;            // fetching: its store has not answered for a while
+  bool was_held = false;              // the log knows
   uint32_t backoff_ms = 0;
-  bool permanent = false;    // no store gives it: not asked any more
+  bool permanent = false;    // it is not to be handed over: no store is asked any more
   bool is_told = false;      // that it can be neither restored nor parked
   bool is_answered = false;  // a get: the client knows that there is nothing for it
   std::string reason;        // why a store said no, then why it is parked

@@ -4,6 +4,7 @@
     daemon = bellhop(config, env=gate.env)
     gate.close()                # uploads do not finish; gate.close(1 << 20): those of 1 MiB and more
     gate.close(call="pread")    # objects are not read
+    gate.delay("pread", 1000)   # each takes a second longer
     gate.open()
 """
 
@@ -30,6 +31,11 @@ class Gate:
     def close(self, from_bytes=0, call="fsync"):
         new = self.path.with_suffix(".new")
         new.write_text(f"{from_bytes} {call}")
+        new.rename(self.path)
+
+    def delay(self, call, milliseconds):
+        new = self.path.with_suffix(".new")
+        new.write_text(f"0 {call} {milliseconds}")
         new.rename(self.path)
 
     def open(self):

@@ -1,5 +1,5 @@
 /* A disk that can be held up: loaded into the daemon by a test (LD_PRELOAD). While the file that BELLHOP_TEST_GATE names exists ("BYTES CALL"),
-   the call, fsync or pread, waits on a regular file of at least as many bytes. */
+   the call, fsync or pread, waits on a regular file of at least as many bytes. "BYTES CALL MILLISECONDS": it takes so much longer. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -8,12 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static long long held_from_bytes(const char* gate, const char* call) {
+static long long held_from_bytes(const char* gate, const char* call, int* delay_ms) {
   FILE* file = fopen(gate, "r");
   if (file == NULL) return -1;
   long long bytes = 0;
   char held_call[16];
-  int held = fscanf(file, "%lld %15s", &bytes, held_call) == 2 && strcmp(held_call, call) == 0;
+  *delay_ms = 0;
+  int held = fscanf(file, "%lld %15s %d", &bytes, held_call, delay_ms) >= 2 && strcmp(held_call, call) == 0;
   fclose(file);
   return held ? bytes : -1;
 }
@@ -22,7 +23,14 @@ static void pass(int fd, const char* call) {
   const char* gate = getenv("BELLHOP_TEST_GATE");
   struct stat status;
   if (gate == NULL || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  for (long long from; (from = held_from_bytes(gate, call)) >= 0 && status.st_size >= from;) usleep(2000);
+  int delay_ms = 0;
+  for (long long from; (from = held_from_bytes(gate, call, &delay_ms)) >= 0 && status.st_size >= from;) {
+    if (delay_ms != 0) {
+      usleep(1000u * delay_ms);
+      return;
+    }
+    usleep(2000);
+  }
 }
 
 int fsync(int fd) {

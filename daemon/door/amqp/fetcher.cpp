@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "daemon/door/amqp/lanes.h"
@@ -18,6 +19,9 @@ namespace bellhop {
 namespace {
 
 constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
+constexpr uint64_t look_every_ms = 1000;
+// A store that says nothing for so long is told of, and nothing that can go on without it waits for it.
+constexpr uint64_t stalled_after_ms = 10000;
 constexpr int64_t worn_from = 2;  // quorum queues: so many deliveries before this one
 
 // bellhop's own headers count only if their key is the body's: consumers copy headers onto other messages.
@@ -56,6 +60,12 @@ int64_t delivery_count_of(const Delivery& delivery) {
   return 0;
 }
 
+// Each end of its channel counts as one more delivery, and a queue may drop it after few. Out of a parked
+// queue, and forgotten by the broker, it is handed over as it stands: it could only be parked again.
+bool may_not_wait(const Delivery& delivery) {
+  return delivery_count_of(delivery) >= worn_from || (delivery.no_ack && is_parked_queue(delivery.queue));
+}
+
 }  // namespace
 
 Fetcher::Fetcher(SessionCore& core)
@@ -86,6 +96,7 @@ void Fetcher::start(const std::shared_ptr<Delivery>& delivery) {
   bool is_front = !lane.empty() && lane.front() == delivery;
   if (!is_front && core_.transfers >= core_.config.limits.transfers_per_session) {
     delivery->state = Delivery::State::queued;
+    delivery->quiet_since_ms = core_.now_ms();
     queued_.push_back(delivery);
     return;
   }
@@ -95,6 +106,11 @@ void Fetcher::start(const std::shared_ptr<Delivery>& delivery) {
   delivery->unavailable.clear();
   delivery->reason.clear();
   delivery->state = Delivery::State::fetching;
+  delivery->watch = std::make_shared<FetchWatch>();
+  delivery->pieces_seen = 0;
+  delivery->quiet_since_ms = core_.now_ms();
+  delivery->is_stalled = false;
+  core_.on_tick_wanted(stalled_after_ms);
   ask(delivery);
 }
 
@@ -140,8 +156,7 @@ void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
     }
     return;
   }
-  order[delivery->next_store]->fetch(delivery->key, delivery->expected, std::weak_ptr<const void>(delivery),
-                                     core_.mailbox,
+  order[delivery->next_store]->fetch(delivery->key, delivery->expected, delivery->watch, core_.mailbox,
                                      [this, weak = std::weak_ptr(delivery)](FetchResult result) {
                                        auto alive = weak.lock();
                                        if (alive != nullptr) fetched(alive, std::move(result));
@@ -151,10 +166,12 @@ void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
 void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult result) {
   Channel* channel = core_.channel_of(*delivery);
   if (channel == nullptr || delivery->state != Delivery::State::fetching) return;
+  last_piece_at_ms_ = core_.now_ms();
   if (result.object != nullptr) {
+    delivery->watch.reset();
     delivery->object = std::move(result.object);
     delivery->state = Delivery::State::ready;
-    if (delivery->give_up_at_ms != 0 && has_trouble())
+    if (delivery->was_held && has_trouble())
       trouble_over(trouble_delivery_held, held_subject(*delivery),
                    "deliveries that were held are handed over queue=" + delivery->queue);
     core_.lanes->pump(*channel);
@@ -181,13 +198,12 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
 void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string& why) {
   const uint64_t now = core_.now_ms();
   free_slot(*delivery);
+  delivery->watch.reset();
   delivery->state = Delivery::State::waiting;
   delivery->unavailable = why;
   if (delivery->give_up_at_ms == 0) {
-    delivery->give_up_at_ms = now + core_.config.hold_max_ms;
-    // Each end of its channel counts as one more delivery, and a queue may drop it after few. Out of a parked
-    // queue, and forgotten by the broker, it is handed over as it stands: it could only be parked again.
-    if (delivery_count_of(*delivery) >= worn_from || (delivery->no_ack && is_parked_queue(delivery->queue))) {
+    delivery->give_up_at_ms = delivery->quiet_since_ms + core_.config.hold_max_ms;
+    if (may_not_wait(*delivery)) {
       give_up(delivery);
       return;
     }
@@ -206,16 +222,86 @@ void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string&
 }
 
 void Fetcher::give_up(const std::shared_ptr<Delivery>& delivery) {
+  delivery->watch.reset();
+  delivery->state = Delivery::State::waiting;
   core_.undeliverable->fail(delivery, "store unavailable: " + delivery->unavailable);
 }
 
-void Fetcher::tell_held(const Delivery& delivery) const {
+void Fetcher::tell_held(Delivery& delivery) const {
+  delivery.was_held = true;
   tell_trouble(trouble_delivery_held, held_subject(delivery),
                fmt::format("session={} channel={} queue={} delivery held reason=\"{}\"", core_.session_id,
                            delivery.channel, delivery.queue, delivery.unavailable));
 }
 
 std::optional<uint64_t> Fetcher::tick() {
+  const std::optional<uint64_t> retry_in_ms = retry(), look_in_ms = look_for_silence();
+  if (!retry_in_ms || !look_in_ms) return retry_in_ms ? retry_in_ms : look_in_ms;
+  return std::min(*retry_in_ms, *look_in_ms);
+}
+
+uint64_t Fetcher::patience_ms(const Delivery& delivery) const {
+  if (may_not_wait(delivery)) return stalled_after_ms;
+  return std::max<uint64_t>(core_.config.hold_max_ms, stalled_after_ms);
+}
+
+// A fetch is silent while its store has neither answered nor read a piece; one that waits for its turn, while
+// that is so of all that the session fetches.
+std::optional<uint64_t> Fetcher::look_for_silence() {
+  const uint64_t now = core_.now_ms();
+  if (core_.lane_entries == 0) return {};
+  if (now < next_look_ms_) return next_look_ms_ - now;
+  std::vector<std::shared_ptr<Delivery>> pending;
+  for (const auto& channel : core_.channels()) {
+    if (channel == nullptr) continue;
+    for (const Lane* lane : {&channel->deliveries, &channel->returns}) {
+      std::copy_if(lane->begin(), lane->end(), std::back_inserter(pending), [](const auto& delivery) {
+        return delivery->state == Delivery::State::queued || delivery->state == Delivery::State::fetching;
+      });
+    }
+  }
+  if (pending.empty()) return {};
+  for (const auto& delivery : pending) {
+    if (delivery->state != Delivery::State::fetching) continue;
+    const uint32_t pieces = delivery->watch->pieces;
+    if (pieces == std::exchange(delivery->pieces_seen, pieces)) continue;
+    delivery->quiet_since_ms = last_piece_at_ms_ = now;
+    delivery->is_stalled = false;
+  }
+  uint64_t next = look_every_ms;
+  std::vector<std::shared_ptr<Delivery>> given_up;
+  for (const auto& delivery : pending) {
+    const bool is_queued = delivery->state == Delivery::State::queued;
+    const uint64_t since =
+        is_queued ? std::max(delivery->quiet_since_ms, last_piece_at_ms_) : delivery->quiet_since_ms;
+    const uint64_t quiet_ms = now - since;
+    const bool is_overdue = delivery->give_up_at_ms != 0 && now >= delivery->give_up_at_ms;
+    const uint64_t patience = patience_ms(*delivery);
+    if (quiet_ms >= patience || (is_overdue && quiet_ms >= stalled_after_ms)) {
+      // First those that have no transfer: else they would be begun for nothing.
+      given_up.insert(is_queued ? given_up.begin() : given_up.end(), delivery);
+      continue;
+    }
+    next = std::min(next, patience - quiet_ms);
+    if (is_queued || quiet_ms < stalled_after_ms || std::exchange(delivery->is_stalled, true)) continue;
+    delivery->unavailable =
+        fmt::format("claim {}: its store has not answered for {} s", delivery->key, quiet_ms / 1000);
+    tell_held(*delivery);
+    if (Channel* channel = core_.channel_of(*delivery)) {
+      core_.lanes->release_notices(*channel);
+      core_.lanes->pump(*channel);
+    }
+  }
+  for (const auto& delivery : given_up) {
+    if (delivery->state != Delivery::State::queued && delivery->state != Delivery::State::fetching) continue;
+    delivery->unavailable = fmt::format("claim {}: its store did not answer", delivery->key);
+    give_up(delivery);
+  }
+  next_look_ms_ = now + next;
+  return next;
+}
+
+std::optional<uint64_t> Fetcher::retry() {
   const uint64_t now = core_.now_ms();
   std::optional<uint64_t> next;
   for (auto& weak : std::exchange(waiting_, {})) {

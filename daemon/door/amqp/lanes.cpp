@@ -90,8 +90,7 @@ void Lanes::hand_late(Channel& channel) {
 
 // A close waits for a return that is being restored, not for a store that cannot be reached.
 bool Lanes::is_given_up(const Channel& channel, const Delivery& delivery) const {
-  return delivery.kind == DeliveryKind::returned &&
-         (delivery.permanent || delivery.state == Delivery::State::waiting) &&
+  return delivery.kind == DeliveryKind::returned && delivery.waits_for_store() &&
          (channel.state != Channel::State::open || core_.closing);
 }
 
@@ -208,8 +207,8 @@ bool Lanes::end_consumer(Channel& channel, const std::string& consumer_tag, Byte
   };
   auto last = std::find_if(lane.rbegin(), lane.rend(), is_its).base();
   if (last == lane.begin()) return false;
-  bool held = std::any_of(lane.begin(), last,
-                          [](const auto& delivery) { return delivery->state == Delivery::State::waiting; });
+  bool held =
+      std::any_of(lane.begin(), last, [](const auto& delivery) { return delivery->waits_for_store(); });
   push_frames(channel, DeliveryKind::notice, raw, consumer_tag);
   if (held) release_notices(channel);
   return true;

@@ -141,6 +141,12 @@ bool Outcomes::on_tx_ok(Channel& channel) {
   return true;
 }
 
+void Outcomes::deny(Channel& channel, uint64_t client_tag) {
+  answers_.clear();
+  channel.confirms.deny(client_tag, answers_);
+  core_.releaser->write_answers(channel, answers_);
+}
+
 void Outcomes::release(Channel& channel, uint64_t client_tag) {
   answers_.clear();
   channel.confirms.release(client_tag, answers_);

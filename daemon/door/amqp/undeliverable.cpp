@@ -1,5 +1,6 @@
 #include "daemon/door/amqp/undeliverable.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "daemon/door/amqp/body_stream.h"
 #include "daemon/door/amqp/fetcher.h"
 #include "daemon/door/amqp/lanes.h"
+#include "daemon/door/amqp/outcomes.h"
 #include "daemon/door/amqp/own_settles.h"
 #include "daemon/door/amqp/releaser.h"
 #include "daemon/ops/trouble.h"
@@ -63,8 +65,7 @@ void Undeliverable::fail(const std::shared_ptr<Delivery>& delivery, const std::s
                 delivery->channel, delivery->queue, reason);
   delivery->reason = reason;
   if (delivery->kind == DeliveryKind::returned) {
-    delivery->permanent = true;
-    core_.close_channel(*channel, 541, "INTERNAL_ERROR - a returned message cannot be restored: " + reason);
+    give_up_return(*channel, delivery);
     return;
   }
   // What closes gives it back.
@@ -85,6 +86,22 @@ void Undeliverable::fail(const std::shared_ptr<Delivery>& delivery, const std::s
   }
   park(delivery);
   core_.lanes->pump(*channel);
+}
+
+// The client cannot be told with a return that no queue took its publish. Where there are confirms a nack
+// says so, and it publishes again. A close of the channel would give back all that it has not acknowledged.
+void Undeliverable::give_up_return(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  const bool confirms = delivery->client_tag != 0;
+  tell_trouble(
+      "return given up", subject_of_reason(delivery->reason),
+      fmt::format("session={} channel={} key={} a returned message is not handed over, its payload stays "
+                  "in the store{}: {}",
+                  core_.session_id, delivery->channel, delivery->key,
+                  confirms ? ", its publish is nacked" : "", delivery->reason),
+      spdlog::level::err);
+  delivery->state = Delivery::State::settled;
+  if (confirms) core_.outcomes->deny(channel, delivery->client_tag);
+  core_.lanes->pump(channel);
 }
 
 // A consumer's delivery leaves its lane. A get stays at its place until it is answered, which must not come

@@ -2,7 +2,7 @@
 // payload or because its no_ack consumer is gone: parked (or rejected, by configuration), then the original
 // is acknowledged. Those behind it go on meanwhile.
 //
-//   fail ─┬─ a return ────────────────────► the channel is closed
+//   fail ─┬─ a return ────────────────────► given up: its publish is nacked, its payload stays in the store
 //         ├─ out of a parked queue, or not readable ► handed over as it stands
 //         ├─ of a stream ─────────────────► skipped
 //         ├─ on_undeliverable: reject ────► rejected
@@ -51,6 +51,7 @@ class Undeliverable {
     uint64_t retry_at_ms;
   };
 
+  void give_up_return(Channel& channel, const std::shared_ptr<Delivery>& delivery);
   void park(const std::shared_ptr<Delivery>& delivery);
   void parked(const std::shared_ptr<Delivery>& delivery, Parks::Outcome outcome, const std::string& why);
   void not_parked(Channel& channel, const std::shared_ptr<Delivery>& delivery, Parks::Outcome outcome,

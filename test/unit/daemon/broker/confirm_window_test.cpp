@@ -31,6 +31,11 @@ struct Window {
     window.settle_local(tag, nack, answers);
     return answers;
   }
+  Answers deny(uint64_t tag) {
+    Answers answers;
+    window.deny(tag, answers);
+    return answers;
+  }
   Answers release(uint64_t tag) {
     Answers answers;
     window.release(tag, answers);
@@ -81,6 +86,22 @@ TEST_CASE("a nack that arrives while held stays a nack", "[confirm_window]") {
   CHECK(w.broker(1, false, true).empty());
   CHECK(w.local(1, false).empty());
   CHECK(w.release(1) == Answers{{1, false, true}});
+}
+
+TEST_CASE("a publish whose return cannot be handed over is nacked, before or after the broker's ack",
+          "[confirm_window]") {
+  Window w;
+  for (int i = 0; i < 3; ++i) w.window.push_relayed();
+  w.window.hold(1);
+  CHECK(w.broker(1).empty());
+  CHECK(w.deny(1) == Answers{{1, false, true}});
+  w.window.hold(2);
+  CHECK(w.deny(2) == Answers{{2, false, true}});
+  CHECK(w.deny(2).empty());
+  CHECK(w.broker(2).empty());
+  CHECK(w.window.is_plain());
+  CHECK(w.broker(3) == Answers{{3, false, false}});
+  CHECK(w.window.unsettled() == 0);
 }
 
 TEST_CASE("tokens name the publishes that the broker settled, once", "[confirm_window]") {

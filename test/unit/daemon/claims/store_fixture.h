@@ -146,7 +146,8 @@ inline Result<Claim> put_payload(ClaimStore& store, const Buffer& payload, size_
 inline FetchResult fetch(ClaimStore& store, const std::string& key, const Expected& expected = {}) {
   auto executor = std::make_shared<TestExecutor>();
   std::optional<FetchResult> result;
-  store.fetch(key, expected, executor, executor, [&result](FetchResult found) { result = std::move(found); });
+  const auto waiter = std::make_shared<FetchWatch>();
+  store.fetch(key, expected, waiter, executor, [&result](FetchResult found) { result = std::move(found); });
   executor->run_until([&result] { return result.has_value(); });
   return *result;
 }
