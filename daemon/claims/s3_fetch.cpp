@@ -216,11 +216,12 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     if (failure_) {
       result.failure = std::move(*failure_);
     } else if (file_) {
-      result.object = std::make_shared<ScratchObject>(core_, std::move(file_), key_, received_bytes_);
+      result.object =
+          std::make_shared<ScratchObject>(core_, std::move(file_), key_, received_bytes_, hash_->hex());
     } else if (is_small_) {
       result.object = std::make_shared<MemoryObject>(std::make_shared<const Buffer>(std::move(bytes_)));
     } else {
-      result.object = std::make_shared<RemoteObject>(core_, etag_, key_, received_bytes_);
+      result.object = std::make_shared<RemoteObject>(core_, etag_, key_, received_bytes_, hash_->hex());
     }
     executor_->post(
         [result = std::move(result), done = std::move(done_)]() mutable { done(std::move(result)); });

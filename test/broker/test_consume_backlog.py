@@ -1,5 +1,6 @@
 """A consumer without a prefetch whose deliveries are held: what comes behind waits in scratch files, and the broker's connection is read."""
 
+import contextlib
 import pathlib
 import uuid
 
@@ -129,16 +130,26 @@ def test_a_scratch_disk_without_room_stops_the_reading_and_loses_nothing(bellhop
         backlog.expect_all()
 
 
-def test_a_scratch_file_that_cannot_be_read_closes_the_channel_and_the_broker_has_it_all_again(bellhop, broker, name, tmp_path):
+@contextlib.contextmanager
+def overwritten(daemon):
+    """As by a disk that took what it was given and lost it later."""
+    for link in scratch_files(daemon):
+        with open(link, "r+b") as file:
+            file.write(bytes(link.stat().st_size))
+    yield
+
+
+@pytest.mark.parametrize("how, words", [("unreadable", "Input/output error"), ("lost", "a scratch file has other bytes than were written to it")])
+def test_a_scratch_file_that_cannot_be_read_closes_the_channel_and_the_broker_has_it_all_again(bellhop, broker, name, tmp_path, how, words):
     disk = FailingDisk(tmp_path)
     daemon = bellhop(env=disk.env)
     backlog = Backlog(daemon, broker, name, count=500)
     backlog.all_came()
-    with disk.failing("pread-unnamed", 5):
+    with disk.failing("pread-unnamed", 5) if how == "unreadable" else overwritten(daemon):
         backlog.give_back_the_store()
-        with pytest.raises(amqp.ChannelClosed, match="Input/output error") as closed:
-            for _ in range(501):
-                backlog.consumer.deliver(timeout=30)
+        with pytest.raises(amqp.ChannelClosed, match=words) as closed:
+            for number in range(501):
+                assert backlog.consumer.deliver(timeout=30).body == (b"late" if number == 0 else backlog.body(number - 1))
         assert closed.value.code == 541
     backlog.side.wait_count(501)
     again = Consumer(daemon, backlog.side.queue)

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import threading
@@ -13,9 +14,22 @@ from support import amqp
 from support.checks import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
-from support.s3_proxy import Hang, ResetDown, S3Proxy
+from support.s3_proxy import Hang, Reply, ResetDown, S3Proxy
 
 MIB = 1 << 20
+
+
+def scratch_files(daemon, scratch):
+    """As links in /proc, by which they can be opened."""
+    links = pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()
+    return [link for link in links if str(scratch) in os.readlink(link) and stat.S_ISREG(link.stat().st_mode)]
+
+
+def is_never_completed(daemon, consumer, why):
+    """The delivery under way: the connection ends inside of it, without a word, so that the broker keeps the message."""
+    with pytest.raises(amqp.SocketClosed):
+        consumer.deliver(timeout=60)
+    daemon.wait_log(f"code=541 .*{why}")
 
 
 def test_scratch_files_have_no_names_and_are_gone_when_they_are_not_needed(bellhop, broker, name, plain_s3rver, tmp_path):
@@ -24,17 +38,13 @@ def test_scratch_files_have_no_names_and_are_gone_when_they_are_not_needed(bellh
     daemon = bellhop({"stores": {"archive": plain_s3rver.store()}}, env={"TMPDIR": str(scratch)})
     side = Side(broker, name())
     up = publisher(daemon)
-    payload = body_of(20 << 20)
+    payload = body_of(20 * MIB)
     up.channel.publish("", side.queue, payload)
     up.channel.expect("basic.ack", delivery_tag=1)
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == payload
     assert list(scratch.iterdir()) == []
-
-    def scratch_files():
-        links = pathlib.Path(f"/proc/{daemon.pid}/fd").iterdir()
-        return [link for link in links if stat.S_ISREG(link.stat().st_mode) and str(scratch) in str(link.readlink())]
-    wait_until(lambda: scratch_files() == [], what="no scratch file is open")
+    wait_until(lambda: scratch_files(daemon, scratch) == [], what="no scratch file is open")
 
 
 @pytest.fixture
@@ -100,11 +110,40 @@ def test_what_was_read_again_is_the_object_that_was_verified(bellhop, broker, na
                 ceph.put(key, body_of(20 * MIB, 1))  # another object of the same size, under the same name
         proxy.rule = rule
         daemon = bellhop({"stores": {"archive": ceph.store(endpoint=proxy.endpoint, probe=False)}}, env={"TMPDIR": str(tmp_path / "nowhere")})
-        consumer = Consumer(daemon, side.queue)
-        # Begun, but never completed with bytes that nobody verified: the connection ends, and the broker keeps the message.
-        with pytest.raises(amqp.ProtocolError, match="inside the content"):
-            consumer.client.wait_for("connection.close", 0, timeout=30)
-        daemon.wait_log("code=541 .*412 PreconditionFailed")
+        is_never_completed(daemon, Consumer(daemon, side.queue), "412 PreconditionFailed")
+
+
+@pytest.mark.parametrize("at", [0, 2 * MIB - 1], ids=["first byte", "last byte"])
+def test_a_service_that_serves_other_bytes_the_second_time_completes_nothing(bellhop, broker, name, plain_s3rver, tmp_path, at):
+    body = body_of(2 * MIB)
+    damaged = body[:at] + bytes([body[at] ^ 1]) + body[at + 1:]
+    side = published(bellhop, broker, name, plain_s3rver, body)
+    with S3Proxy(plain_s3rver.address) as proxy:
+        def rule(request):
+            if wanted := re.fullmatch(r"bytes=(\d+)-(\d+)", request.headers.get("range", "")):
+                first, last = map(int, wanted.groups())
+                return Reply(206, {"content-range": f"bytes {first}-{last}/{len(body)}"}, damaged[first:last + 1])
+        proxy.rule = rule
+        daemon = bellhop({"stores": {"archive": plain_s3rver.store(endpoint=proxy.endpoint, probe=False)}},
+                         env={"TMPDIR": str(tmp_path / "nowhere")})
+        is_never_completed(daemon, Consumer(daemon, side.queue), "damaged: what was read again has the XXH3-128")
+        damaged = body
+        assert Consumer(daemon, side.queue).deliver(timeout=60).body == body
+
+
+def test_a_scratch_file_that_lost_what_it_had_completes_nothing(bellhop, broker, name, plain_s3rver, tmp_path):
+    body = body_of(20 * MIB)
+    side = published(bellhop, broker, name, plain_s3rver, body)
+    daemon = bellhop({"stores": {"archive": plain_s3rver.store(probe=False)}}, env={"TMPDIR": str(tmp_path)})
+    consumer = Consumer(daemon, side.queue)  # which reads nothing yet, so that the last bytes stay where they are
+
+    def whole():
+        return [link for link in scratch_files(daemon, tmp_path) if link.stat().st_size == len(body)]
+    [link] = wait_until(whole, what="the payload in a scratch file")
+    with open(link, "r+b") as file:
+        file.seek(len(body) - 1)
+        file.write(bytes([body[-1] ^ 1]))
+    is_never_completed(daemon, consumer, "its scratch file is damaged")
 
 
 def test_a_service_that_is_slower_than_the_client_stops_the_client_and_not_the_disk(bellhop, broker, name, s3, tmp_path):

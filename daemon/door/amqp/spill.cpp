@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/claims/payload_hash.h"
 #include "daemon/door/amqp/body_stream.h"
 #include "daemon/door/amqp/lanes.h"
 #include "daemon/door/amqp/session_core.h"
@@ -19,6 +20,12 @@ constexpr size_t spilled_bytes_min = 4096;      // less is hardly more than what
 constexpr uint64_t file_bytes = 16 << 20;
 constexpr size_t ahead_bytes = 1 << 20;
 constexpr uint64_t pause_ms = 1000;  // after a failure
+
+std::string checksum_of(Bytes bytes) {
+  PayloadHash hash;
+  hash.update(bytes);
+  return hash.hex();
+}
 
 }  // namespace
 
@@ -40,7 +47,9 @@ Result<void> SpillFile::write(uint64_t offset, Bytes bytes) {
     if (!created) return Error{created.error()};
     file_ = std::move(created.value());
   }
-  return file_->write(offset, bytes);
+  auto written = file_->write(offset, bytes);
+  if (written) checksums_[offset] = checksum_of(bytes);
+  return written;
 }
 
 Result<Buffer> SpillFile::read(uint64_t offset, size_t count) const {
@@ -49,6 +58,9 @@ Result<Buffer> SpillFile::read(uint64_t offset, size_t count) const {
   const auto got = file_->read(offset, bytes.data(), count);
   if (!got) return Error{got.error()};
   if (got.value() != count) return Error{"a scratch file is shorter than what was written to it"};
+  const auto checksum = checksums_.find(offset);
+  if (checksum == checksums_.end() || checksum->second != checksum_of(bytes))
+    return Error{"a scratch file has other bytes than were written to it"};
   return bytes;
 }
 

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <unordered_map>
 
 #include "daemon/claims/room.h"
 #include "daemon/claims/scratch_file.h"
@@ -38,7 +40,8 @@ class SpillFile {
 
   // The session's thread: a place for that many bytes, if there is one.
   std::optional<uint64_t> place(uint64_t bytes);
-  // The spill's thread, blocking.
+  // The spill's thread, blocking. What was written is read as a whole, and is an error if the disk has lost
+  // it.
   Result<void> write(uint64_t offset, Bytes bytes);
   Result<Buffer> read(uint64_t offset, size_t count) const;
 
@@ -47,8 +50,10 @@ class SpillFile {
       : room_(std::move(room)), capacity_bytes_(capacity_bytes) {}
   const std::shared_ptr<Room> room_;
   const uint64_t capacity_bytes_;
-  uint64_t used_bytes_ = 0;            // the session's thread
-  std::unique_ptr<ScratchFile> file_;  // the spill's thread
+  uint64_t used_bytes_ = 0;  // the session's thread
+  // The spill's thread:
+  std::unique_ptr<ScratchFile> file_;
+  std::unordered_map<uint64_t, std::string> checksums_;  // by offset
 };
 
 class Spill {
