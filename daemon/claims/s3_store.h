@@ -24,8 +24,8 @@ class S3Store : public ClaimStore {
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
   void remove(const std::string& key) override;
-  void close();
-  std::vector<std::string> uploads_under_way() const { return core_->keys_under_way.all(); }
+  void close() override;
+  std::vector<std::string> uploads_under_way() const override { return core_->keys_under_way.all(); }
 
  private:
   S3Store(std::shared_ptr<S3Core> core, proto::KeyRule keys)

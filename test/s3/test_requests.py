@@ -1,5 +1,8 @@
 """What bellhop asks of an S3 service: addresses, signatures, headers, connections; each request as it came."""
 
+import base64
+import hashlib
+
 import pytest
 
 from support.checks import Side, body_of
@@ -85,6 +88,25 @@ def test_over_http_every_payload_is_part_of_its_signature(bellhop, broker, name,
     # A question first is worth its round trip only before a large body.
     asked = [r.body_bytes for r in proxy.seen("PUT") if "Expect" in r.raw_names]
     assert asked and min(asked) > 1 << 20
+
+
+def test_every_object_and_every_part_carries_the_md5_of_its_bytes(bellhop, broker, name, plain_s3rver):
+    # Buckets with Object Lock refuse a PUT without a checksum. The bytes are looked at as they come: a service that believes a wrong one,
+    # or none, shows nothing.
+    seen = {}
+    with S3Proxy(plain_s3rver.address) as proxy:
+        proxy.on_body = lambda request, body: seen.update({id(request): base64.b64encode(hashlib.md5(body).digest()).decode()})
+        daemon = bellhop({"stores": {"archive": plain_s3rver.store(endpoint=proxy.endpoint)}})
+        daemon.wait_log("can be written, read and removed from")
+        side = Side(broker, name())
+        up = publisher(daemon)
+        for number, size in enumerate((70_000, 3 << 20, (64 << 20) + 1), 1):
+            up.channel.publish("", side.queue, body_of(size, number))
+            up.channel.expect("basic.ack", delivery_tag=number, timeout=60)
+        puts = proxy.seen("PUT")
+        assert len([r for r in puts if "partNumber=" in r.target]) == 5 and len(puts) == 5 + 2 + 1  # the look at start too
+        for request in puts:
+            assert request.headers["content-md5"] == seen[id(request)] and is_signed(request, SECRET)
 
 
 def test_credentials_come_from_the_environment_and_the_shared_file(bellhop, plain_s3rver, tmp_path):

@@ -14,6 +14,7 @@ the Host header is passed on as it came.
         proxy.rule = lambda request: Reply(204)     # this answer instead; carried_out=True: after the server has carried the request out
         proxy.rule = lambda request: EndlessHead()  # an answer whose header fields go on and on
         proxy.rule = None                           # everything is passed on
+        proxy.on_body = lambda request, body: ...   # the body of each request that was passed on whole, in memory
 """
 
 import dataclasses
@@ -109,7 +110,7 @@ class S3Proxy:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self.listener.getsockname()[1]
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.rule = None
+        self.rule = self.on_body = None
         self.requests = []
         self.connections = 0
         self._over = threading.Event()
@@ -206,11 +207,14 @@ class S3Proxy:
             head = line + b"".join(f"{k}: {v}\r\n".encode("latin-1") for k, v in headers.items() if k != "connection")
             above.sendall(head + b"connection: close\r\n\r\n")
             left = int(headers.get("content-length", 0))
+            body = bytearray() if self.on_body else None
             while left:
                 data = stream.read1(min(left, 65536))
                 if not data:
                     return False
                 left -= len(data)
+                if body is not None:
+                    body += data
                 request.body_bytes += len(data)
                 if isinstance(act, ResetUp) and request.body_bytes >= act.after:
                     raise _Reset
@@ -219,6 +223,8 @@ class S3Proxy:
                 except OSError:  # it has answered already, and does not want the rest
                     self._skip(stream, left)
                     break
+            if body is not None:
+                self.on_body(request, body)
             return self._answer(client, above, request, act)
         finally:
             above.close()
