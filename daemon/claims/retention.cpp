@@ -30,40 +30,64 @@ struct SweepTurn {
   seconds ahead{0};  // of this host's clock: how far the lock file was dated, when that cannot be
 };
 
-Error no_lock(const StorePlace& place, const char* what, int error) {
-  return {fmt::format("store '{}': {} {}/{}: {}", place.name, what, place.path, sweep_lock_name,
-                      errno_text(error))};
+Error no_lock(const StorePlace& place, const std::string& why) {
+  return {fmt::format("store '{}': {}/{}: {}", place.name, place.path, sweep_lock_name, why)};
+}
+
+bool is_full_disk(int error) {
+  return error == ENOSPC || error == EDQUOT;
+}
+
+// Some network mounts have no locks.
+bool has_no_locks(int error) {
+  return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
+}
+
+// Other sidecars write to it too, whoever they run as. A mount that sets no modes gives it its own.
+void open_to_others(const StorePlace& place, int fd, const struct stat& status) {
+  const mode_t mode = 0600 | ((place.mode & 0060) != 0 ? 0060 : 0) | ((place.mode & 0006) != 0 ? 0006 : 0);
+  if (status.st_uid != geteuid() || (status.st_mode & 07777) == mode) return;
+  if (place.group && fchown(fd, static_cast<uid_t>(-1), *place.group) != 0) return;
+  (void)fchmod(fd, mode);
+}
+
+// Gives it this moment's time. That needs no room: what a sweep frees may be what the disk lacks.
+int mark_swept(int fd) {
+  const std::string who = fmt::format("swept by process {}\n", getpid());
+  const auto size = static_cast<off_t>(who.size());
+  if (pwrite(fd, who.data(), who.size(), 0) < 0 && !is_full_disk(errno)) return errno;
+  return ftruncate(fd, size) == 0 ? 0 : errno;
 }
 
 Result<std::optional<SweepTurn>> take_turn(const StorePlace& place, const StoreDirectory& directory,
                                            seconds pause) {
-  // Other sidecars write to it too, whoever they run as.
-  const mode_t mode = 0600 | ((place.mode & 0060) != 0 ? 0060 : 0) | ((place.mode & 0006) != 0 ? 0006 : 0);
   FileDescriptor file(
       openat(directory.fd(), sweep_lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-  if (!file.is_open()) return no_lock(place, "cannot open", errno);
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return std::optional<SweepTurn>{};
-    return no_lock(place, "cannot lock", errno);
+  if (!file.is_open()) {
+    // Not even an empty file can be made. Two that sweep at once do no harm.
+    if (is_full_disk(errno))
+      return std::optional<SweepTurn>(SweepTurn{FileDescriptor(), ::time(nullptr), seconds(0)});
+    return no_lock(place, "cannot be opened: " + errno_text(errno));
   }
   struct stat before {
   }, after{};
-  if (fstat(file.get(), &before) != 0) return no_lock(place, "cannot look at", errno);
-  if (before.st_uid == geteuid() && (before.st_mode & 07777) != mode) {
-    if (place.group && fchown(file.get(), static_cast<uid_t>(-1), *place.group) != 0)
-      return no_lock(place, "cannot set the group of", errno);
-    if (fchmod(file.get(), mode) != 0) return no_lock(place, "cannot set the mode of", errno);
+  if (fstat(file.get(), &before) != 0) return no_lock(place, "cannot be looked at: " + errno_text(errno));
+  // Whoever may link files into the directory would have another file of bellhop's overwritten by this name.
+  if (!S_ISREG(before.st_mode) || before.st_nlink > 1)
+    return no_lock(place, "is not bellhop's lock but a hard link or no regular file: remove it");
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return std::optional<SweepTurn>{};
+    if (!has_no_locks(errno)) return no_lock(place, "cannot be locked: " + errno_text(errno));
   }
+  open_to_others(place, file.get(), before);
   // A date that has not come yet says nothing about the last sweep: else one wrong clock would stop all of
   // them.
   const bool swept_before = before.st_size > 0;
   const seconds ago(swept_before ? ::time(nullptr) - before.st_mtime : 0);
   if (swept_before && std::chrono::abs(ago) < pause) return std::optional<SweepTurn>{};
-  const std::string who = fmt::format("swept by process {}\n", getpid());
-  if (ftruncate(file.get(), 0) != 0 || write(file.get(), who.data(), who.size()) < 0 ||
-      fstat(file.get(), &after) != 0) {
-    return no_lock(place, "cannot write", errno);
-  }
+  int error = mark_swept(file.get());
+  if (error == 0 && fstat(file.get(), &after) != 0) error = errno;
+  if (error != 0) return no_lock(place, "cannot be written: " + errno_text(error));
   return std::optional<SweepTurn>(
       SweepTurn{std::move(file), after.st_mtime, ago < -clock_difference_max ? -ago : seconds(0)});
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -105,6 +106,12 @@ Result<void> UnfinishedObject::publish(SharedSync& directory_sync) {
   }
   if (can_.set_mode && fchmod(file_.get(), place_->mode) != 0) return failed("set the mode of", errno);
   if (place_->fsync && fsync(file_.get()) != 0) return failed("fsync", errno);
+  if (!place_->fsync) {
+    // Network mounts keep what they are given and tell at a close that they could not put it anywhere. Of a
+    // local file this costs nothing.
+    const int copy = fcntl(file_.get(), F_DUPFD_CLOEXEC, 0);
+    if (copy < 0 || close(copy) != 0) return failed("close", errno);
+  }
 
   // The directory of the path now must be the one that the file is in: what is linked into a mount that has
   // gone is lost.

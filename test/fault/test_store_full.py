@@ -22,6 +22,42 @@ def small(bellhop, tmp_path):
         yield daemon
 
 
+@needs_root
+@pytest.mark.parametrize("has_swept", [False, True], ids=["first sweep", "swept before"])
+@pytest.mark.parametrize("lacks", ["room", "names"])
+def test_retention_makes_room_on_a_disk_that_is_full(bellhop, tmp_path, lacks, has_swept):
+    old = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    size = "size=64k" if lacks == "room" else "size=64k,nr_inodes=5"
+    with Mount(tmp_path / "claims", "-t", "tmpfs", "-o", size, "tmpfs") as mount:
+        (mount.folder / ".bellhop-store").touch()
+        if has_swept:
+            (mount.folder / ".bellhop-sweep").touch()
+        (mount.folder / old).write_bytes(b"payload")
+        with pytest.raises(OSError, match="No space"):
+            number = 0
+            while True:
+                number += 1
+                (mount.folder / f"filler-{number}").write_bytes(bytes(64 * KIB) if lacks == "room" else b"")
+        os.utime(mount.folder / old, (1, 1))
+        daemon = bellhop({"stores": {"claims": {"type": "filesystem", "path": str(mount.folder), "retention": "1h"}}})
+        daemon.wait_log("retention store=claims removed=1 ")
+        assert not (mount.folder / old).exists()
+
+
+@pytest.mark.parametrize("faults", [{"flock": errno.ENOLCK}, {"flock": errno.ENOSYS}, {"flock": errno.EOPNOTSUPP}, {"fchmod": errno.EPERM}],
+                         ids=lambda faults: "-".join(f"{call}-{errno.errorcode[error]}" for call, error in faults.items()))
+def test_retention_needs_no_more_of_a_mount_than_payloads_do(bellhop, tmp_path, faults):
+    old = tmp_path / "claims" / "0f8fad5b-d9cb-469f-a165-70867728950e"
+    old.parent.mkdir()
+    old.touch()
+    os.utime(old, (1, 1))
+    disk = FailingDisk(tmp_path)
+    with disk.failing(faults):
+        daemon = bellhop({"stores": {"claims": {"type": "filesystem", "path": str(old.parent), "retention": "1h"}}}, env=disk.env)
+        daemon.wait_log("retention store=claims removed=1 ")
+    assert not old.exists()
+
+
 def free_mib(daemon):
     status = os.statvfs(daemon.store_path)
     return status.f_bavail * status.f_frsize / MIB
@@ -114,6 +150,26 @@ def test_a_disk_that_fails_at_the_last_step_leaves_nothing_behind(bellhop, broke
     up.channel.expect("basic.ack", delivery_tag=5)
     assert len(daemon.objects()) == 1
     assert Consumer(daemon, side.queue).bodies(3) == [b"small", b"small", body_of(3 * MIB)]
+
+
+@pytest.mark.parametrize("size", [100_000, 3 * MIB])
+def test_a_network_mount_that_tells_at_the_close_that_it_is_full(bellhop, broker, name, tmp_path, size):
+    # Without fsync there is no other moment at which it could tell.
+    disk = FailingDisk(tmp_path)
+    store = tmp_path / "claims"
+    store.mkdir()
+    daemon = bellhop({"stores": {"claims": {"type": "filesystem", "path": str(store), "fsync": False}}}, env=disk.env)
+    daemon.store_path = store
+    side = Side(broker, name())
+    up = publisher(daemon)
+    with disk.failing("close", errno.ENOSPC):
+        up.channel.publish("", side.queue, body_of(size))
+        up.channel.expect("basic.nack", delivery_tag=1)
+    daemon.wait_log("cannot close .*No space left on device")
+    assert daemon.objects() == [] and daemon.debris() == []
+    up.channel.publish("", side.queue, body_of(size))
+    up.channel.expect("basic.ack", delivery_tag=2)
+    assert Consumer(daemon, side.queue).deliver().body == body_of(size)
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE], ids=["EIO", "ESTALE"])

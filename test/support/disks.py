@@ -53,8 +53,8 @@ class Mount:
 
 
 class FailingDisk:
-    """Calls of the daemon that fail: fsync (of a file), fsync-directory, O_TMPFILE, linkat, renameat2 (with flags), fchmod, pread (of a file
-    with a name), pread-unnamed."""
+    """Calls of the daemon that fail: fsync (of a file), fsync-directory, O_TMPFILE, linkat, renameat2 (with flags), fchmod, flock (of a file), close (of a
+    file that is written), pread (of a file with a name), pread-unnamed."""
 
     def __init__(self, folder):
         self.path = pathlib.Path(folder) / "disk-fault"

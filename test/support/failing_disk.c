@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,4 +79,22 @@ int fchmod(int fd, mode_t mode) {
   static int (*real)(int, mode_t);
   if (real == NULL) real = (int (*)(int, mode_t))dlsym(RTLD_NEXT, "fchmod");
   return fails("fchmod") ? -1 : real(fd, mode);
+}
+
+/* Only that of a regular file: a folder's is no store's. */
+int flock(int fd, int operation) {
+  static int (*real)(int, int);
+  if (real == NULL) real = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && fails("flock") ? -1 : real(fd, operation);
+}
+
+/* Of a regular file that is open for writing: closed all the same. */
+int close(int fd) {
+  static int (*real)(int);
+  if (real == NULL) real = (int (*)(int))dlsym(RTLD_NEXT, "close");
+  struct stat status;
+  const int may_fail = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+  const int result = real(fd);
+  return may_fail && fails("close") ? -1 : result;
 }

@@ -232,6 +232,24 @@ TEST_CASE("a lock file that is a link is not followed") {
   CHECK(elsewhere.names().empty());
 }
 
+TEST_CASE("a lock file that is another file's second name is not written to, and nothing else is either") {
+  TemporaryDirectory directory, elsewhere;
+  write_file(directory.file(marker_name), {});
+  write_aged(directory, old_key, 120s);
+  SECTION("a hard link") {
+    write_file(elsewhere.file("config"), Buffer(8, 7));
+    REQUIRE(link(elsewhere.file("config").c_str(), directory.file(sweep_lock_name).c_str()) == 0);
+  }
+  SECTION("a fifo") {
+    REQUIRE(mkfifo(directory.file(sweep_lock_name).c_str(), 0600) == 0);
+  }
+  const auto swept = sweep_directory(place_of(directory), {.age_max = 60s}, go_on);
+  REQUIRE(!swept.ok());
+  CHECK_THAT(swept.error(), ContainsSubstring("/.bellhop-sweep: is not bellhop's lock"));
+  if (!elsewhere.names().empty()) CHECK(file_bytes(elsewhere.file("config")).size() == 8);
+  CHECK(directory.names().count(old_key) == 1);
+}
+
 TEST_CASE("a store with retention sweeps by itself, and stops at once") {
   TemporaryDirectory directory;
   config::FilesystemStore config;
