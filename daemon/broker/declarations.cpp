@@ -7,6 +7,7 @@ namespace {
 
 constexpr const char* dead_letters = "acemq.dlx";
 constexpr const char* retries = "acemq.retry";
+constexpr const char* dead_suffix = ".dlq";
 
 Declaration exchange(const std::string& name) {
   return {Declaration::Kind::exchange, name, "", ""};
@@ -39,11 +40,15 @@ const ArgumentValue* Declaration::argument(const std::string& key) const {
   return nullptr;
 }
 
+std::vector<std::pair<std::string, ArgumentValue>> dead_letter_arguments(const std::string& queue) {
+  return {{"x-dead-letter-exchange", dead_letters}, {"x-dead-letter-routing-key", queue + dead_suffix}};
+}
+
 std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
   std::vector<Declaration> all{exchange(pipeline.name), exchange(dead_letters), exchange(retries)};
   for (const std::string& step : pipeline.steps) {
     const std::string source = pipeline.name + "." + step;
-    const std::string dead = source + ".dlq", parked = source + ".parked";
+    const std::string dead = source + dead_suffix, parked = source + ".parked";
     all.push_back(queue(dead));
     all.push_back(binding(dead, dead_letters, dead));
     all.push_back(queue(parked));
@@ -51,8 +56,7 @@ std::vector<Declaration> declarations_of(const config::Pipeline& pipeline) {
     all.push_back(queue(source));
     all.back().arguments = {{"x-queue-type", "quorum"}};
     if (pipeline.dead_letter) {
-      all.back().arguments.emplace_back("x-dead-letter-exchange", dead_letters);
-      all.back().arguments.emplace_back("x-dead-letter-routing-key", dead);
+      for (auto& each : dead_letter_arguments(source)) all.back().arguments.push_back(std::move(each));
     }
     all.push_back(binding(source, retries, source));
     all.push_back(binding(source, pipeline.name, step));

@@ -31,6 +31,9 @@ struct Declaration {
   bool operator==(const Declaration&) const = default;
 };
 
+// What `dead_letter: true` gives a step's queue.
+std::vector<std::pair<std::string, ArgumentValue>> dead_letter_arguments(const std::string& queue);
+
 // proto/README.md, "Pipeline": exchange P; for each step s the quorum queue P.s bound with key s, its
 // P.s.dlq and P.s.parked, and the exchanges acemq.dlx and acemq.retry that tie them together. With
 // `dead_letter: false` the queue P.s has no x-dead-letter arguments; all else is the same. What depends on

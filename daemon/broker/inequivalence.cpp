@@ -160,9 +160,13 @@ bool lacks_dead_lettering(const std::vector<Difference>& differences, const Decl
 
 // The queue is as `dead_letter: true` declares it, and the pipeline says false.
 bool only_has_dead_lettering(const std::vector<Difference>& differences, const Declaration& wanted) {
-  return wanted.argument(dead_letter_exchange) == nullptr &&
-         std::all_of(differences.begin(), differences.end(),
-                     [](const Difference& each) { return is_dead_letter(each) && !each.is_none; });
+  const auto theirs = dead_letter_arguments(wanted.name);
+  return wanted.argument(dead_letter_exchange) == nullptr && differences.size() == theirs.size() &&
+         std::all_of(differences.begin(), differences.end(), [&theirs](const Difference& each) {
+           return each.is_known && std::any_of(theirs.begin(), theirs.end(), [&each](const auto& argument) {
+                    return argument.first == each.what && argument.second == ArgumentValue{each.current};
+                  });
+         });
 }
 
 }  // namespace

@@ -112,11 +112,24 @@ TEST_CASE("there is no policy where it would not help", "[inequivalence]") {
     CHECK(advice(found, step_queue(), "/").empty());
   }
   SECTION("no dead-lettering is asked for") {
-    const std::vector<Difference> found{parsed(
-        "x-dead-letter-exchange", "received none but current is the value 'acemq.dlx' of type 'longstr'")};
+    const std::vector<Difference> found{
+        parsed("x-dead-letter-exchange",
+               "received none but current is the value 'acemq.dlx' of type 'longstr'"),
+        parsed("x-dead-letter-routing-key",
+               "received none but current is the value 'orders.ship.dlq' of type 'longstr'")};
     CHECK(dead_letter_policy(found, step_queue(false), "/").empty());
     CHECK(advice(found, step_queue(false), "/") ==
           "; the pipeline's `dead_letter: true` declares it like this");
+    // Its half, or another place for dead letters, is nothing that bellhop would declare.
+    CHECK(advice({found[0]}, step_queue(false), "/").empty());
+    CHECK(advice({parsed("x-dead-letter-exchange",
+                         "received none but current is the value 'mine' of type 'longstr'"),
+                  found[1]},
+                 step_queue(false), "/")
+              .empty());
+    CHECK(advice({parsed("x-dead-letter-exchange", "received none but current is the val"), found[1]},
+                 step_queue(false), "/")
+              .empty());
   }
 }
 
