@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -35,6 +36,15 @@ void put_time(Out& out, spdlog::log_clock::time_point when) {
   put_text(out, {text, static_cast<size_t>(rest)});
 }
 
+// Of the character that `text` is: those below 0x20, 0x7f, and those from 0x80 to 0x9f, which are two bytes.
+std::optional<unsigned> control_code(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (text.size() == 1 && (first < 0x20 || first == 0x7f)) return first;
+  if (text.size() != 2 || first != 0xc2) return {};
+  const auto second = static_cast<unsigned char>(text.back());
+  return second < 0xa0 ? std::optional<unsigned>(second) : std::nullopt;
+}
+
 // As inside a JSON string; a byte that is no UTF-8 becomes U+FFFD. Text lines use it as well, but for quotes
 // and backslashes: what matters there is that no message can begin a line of its own or move a terminal's
 // cursor.
@@ -52,9 +62,9 @@ void put_escaped(Out& out, std::string_view text, bool json) {
       out.push_back(static_cast<char>(first));
     } else if (first == '\n') {
       put_text(out, "\\n");
-    } else if (first < 0x20 || first == 0x7F) {
+    } else if (const std::optional<unsigned> code = control_code(text.substr(0, length))) {
       char hex[8];
-      const int size = std::snprintf(hex, sizeof hex, "\\u%04x", first);
+      const int size = std::snprintf(hex, sizeof hex, "\\u%04x", *code & 0xffU);
       put_text(out, {hex, static_cast<size_t>(size)});
     } else {
       put_text(out, text.substr(0, length));

@@ -35,6 +35,14 @@ TEST_CASE("a message cannot begin a second line", "[log]") {
   REQUIRE(std::count(text.begin(), text.end(), '\n') == 1);
 }
 
+TEST_CASE("control characters of two bytes move no cursor either", "[log]") {
+  // CSI, and no-break space, which is none.
+  const std::string text = logged(text_log_formatter(),
+                                  "x\xC2\x9B"
+                                  "2Jx\xC2\xA0x");
+  REQUIRE(text.find("x\\u009b2Jx\xC2\xA0x\n") != std::string::npos);
+}
+
 TEST_CASE("a JSON line holds any message", "[log]") {
   const auto round_trip = [](std::string_view message) {
     const std::string line = logged(json_log_formatter("orders \"api\""), message);
