@@ -12,6 +12,7 @@ namespace bellhop {
 namespace {
 constexpr size_t refusals_at_once_max = 64;  // beyond, a socket is just closed
 constexpr size_t leaving_max = 16;           // with a small limit
+constexpr size_t shrinks_by_min = 8;
 }  // namespace
 
 void Sessions::accept(Accepted accepted) {
@@ -51,6 +52,7 @@ void Sessions::accept(Accepted accepted) {
   if (served && tcp) served_tcp_++;
   is_served_[id] = served;
   sessions_[id] = std::move(session);
+  most_ = std::max(most_, sessions_.size());
 }
 
 // Sessions whose client has been told goodbye do not count, up to as many again: a client that reconnects
@@ -74,6 +76,13 @@ void Sessions::ended(uint64_t id) {
   sessions_.erase(found);
   if (has_trouble()) tell_free_places();
   if (sessions_.empty() && drained_) drained_();
+}
+
+bool Sessions::has_shrunk() {
+  const size_t now = sessions_.size();
+  if (most_ < now + shrinks_by_min || now > most_ / 2) return false;
+  most_ = now;
+  return true;
 }
 
 void Sessions::tell_free_places() const {

@@ -28,6 +28,8 @@ class Sessions {
   // What those that have not ended wait for, a line each. While draining.
   std::vector<std::string> what_is_unsettled() const;
   size_t size() const { return sessions_.size(); }
+  // Once after many sessions have ended: what they had is free, and the allocator keeps it.
+  bool has_shrunk();
 
  private:
   bool is_full(size_t served, size_t limit, bool tcp) const;
@@ -40,6 +42,7 @@ class Sessions {
   size_t served_ = 0, served_tcp_ = 0;
   std::unordered_map<uint64_t, bool> is_served_;  // by id: not one that is only being refused
   uint64_t ids_ = 0;
+  size_t most_ = 0;  // since it shrank
   std::function<void()> drained_;
 };
 

@@ -6,6 +6,8 @@ import pytest
 
 from support import amqp
 from support.checks import CHECK, Consumer, Marker, Side, body_of, check
+from support.publishing import publisher
+from support.rabbitmq import TIME_FACTOR, wait_until
 
 LATER = "22222222-2222-4333-8444-555555555555"
 MISSING = "11111111-2222-4333-8444-555555555555"
@@ -117,3 +119,20 @@ def test_a_content_header_larger_than_the_consumers_frames_is_handed_on(bellhop,
     publisher.confirms(1)
     got = Consumer(daemon, side.queue, frame_max=4096).deliver()
     assert got.body == body and got.headers["trace"] == "t" * 20_000
+
+
+def test_what_many_sessions_had_is_given_back_when_they_have_ended(bellhop, broker, name):
+    daemon = bellhop()
+    stays = publisher(daemon)
+    before = daemon.memory_kib("RssAnon")
+    ups = [publisher(daemon) for _ in range(200)]
+    for number in range(3):
+        for up in ups:
+            up.channel.publish("", name(), body_of(100_000, number))
+    for up in ups:
+        up.channel.confirms(3, timeout=60)
+        up.client.abort()
+    if TIME_FACTOR == 1:
+        wait_until(lambda: daemon.memory_kib("RssAnon") < before + (12 << 10), timeout=60, what="memory of sessions that have ended is given back")
+    stays.channel.publish("", name(), body_of(100_000))
+    stays.channel.expect("basic.ack", delivery_tag=1)
