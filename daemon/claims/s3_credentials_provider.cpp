@@ -67,7 +67,8 @@ bool S3CredentialsProvider::should_refresh() const {
 
 std::shared_ptr<const S3Credentials> S3CredentialsProvider::now() {
   if (is_fixed_) return current_;
-  const bool is_new_file = are_from_file_ && !refreshing_ && file_->has_changed(loop_.now_ms());
+  // Also if it gave none the last time: it may have been half written.
+  const bool is_new_file = file_ && !refreshing_ && file_->has_changed(loop_.now_ms());
   if (is_new_file || should_refresh()) refresh();
   return current_ && !has_expired() ? current_ : nullptr;
 }

@@ -165,6 +165,22 @@ def test_a_file_that_is_written_anew_is_read_again_while_the_old_keys_are_still_
     wait_until(rotated, what="the new token in use")
 
 
+def test_a_file_that_was_read_half_written_is_read_again_when_it_is_whole(setting, proxy, tmp_path, aws):
+    file = tmp_path / "credentials"
+    keys = "[default]\naws_access_key_id = S3RVER\naws_secret_access_key = S3RVER\naws_session_token = "
+    file.write_text(keys + "first\n")
+    here = setting({**aws.environment("container"), "AWS_SHARED_CREDENTIALS_FILE": str(file)})
+
+    def in_use(token):
+        here.publish()
+        return proxy.requests[-1].headers.get("x-amz-security-token") == token
+    wait_until(lambda: in_use("first"), what="the file's keys")
+    file.write_text("[default]\naws_acc")
+    wait_until(lambda: in_use(aws.keys[2]), what="the next place's keys, since the file has none")
+    file.write_text(keys + "second\n")
+    wait_until(lambda: in_use("second"), what="the file's keys again")
+
+
 def test_a_pods_token_is_read_each_time(setting, aws, proxy):
     aws.give("S3RVER", "S3RVER", "first", lasts=2)
     here = setting(aws.environment("web identity"))
