@@ -26,9 +26,9 @@ missing_packages() {
 }
 
 # install_packages USE...: RabbitMQ's package would start a system-wide broker, which nobody here needs; policy-rc.d, for the time
-# of the installation, says that it must not.
+# of the installation, says that it must not. (BELLHOP_POLICY_FILE: where a test has it.)
 install_packages() {
-  local missing policy=/usr/sbin/policy-rc.d own_policy=no status=0
+  local missing policy=${BELLHOP_POLICY_FILE:-/usr/sbin/policy-rc.d} status=0
   mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -gt 0 ] || return 0
   if ! can_be_root; then
@@ -41,14 +41,19 @@ install_packages() {
     return 1
   fi
   say "Installing packages: ${missing[*]}"
-  if [ ! -e $policy ]; then
-    printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null || return 1
-    as_root chmod 755 $policy
-    own_policy=yes
-  fi
-  as_root sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' \
-    sh "${missing[@]}" >"$ROOT/build/apt.log" 2>&1 || status=$?
-  if [ $own_policy = yes ]; then as_root rm -f $policy; fi
+  (
+    if [ ! -e $policy ]; then
+      # It goes whatever ends this: it would keep every later package's service from starting.
+      trap 'as_root rm -f $policy' EXIT
+      trap 'exit 129' HUP
+      trap 'exit 130' INT
+      trap 'exit 143' TERM
+      printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null || exit 1
+      as_root chmod 755 $policy
+    fi
+    as_root sh -c 'export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' \
+      sh "${missing[@]}" >"$ROOT/build/apt.log" 2>&1
+  ) || status=$?
   if [ $status != 0 ]; then tail -20 "$ROOT/build/apt.log" >&2; fi
   return $status
 }
