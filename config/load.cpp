@@ -41,9 +41,8 @@ Loaded load(std::string_view yaml, const std::string& name, bool is_readable_by_
   if (parse_yaml(yaml, tree, problems)) load_root(tree, out.config, problems);
   if (is_readable_by_all)
     problems.warn_of_secret(
-        "is a secret, and every user of this host may read the file: take the others' right away (chmod "
-        "o-r), "
-        "or put the secret elsewhere, as in ${file:/run/secrets/x}");
+        "is a secret, and every user of this host may read the file: chmod o-r the file, or put the secret "
+        "elsewhere, as in ${file:/run/secrets/x}");
   out.errors = problems.lines(name);
   out.warnings = problems.warning_lines(name);
   return out;
@@ -62,7 +61,7 @@ Loaded load_file(const std::string& path) {
     return load(text.value(), path, ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0);
   }
   Loaded out;
-  out.errors.push_back(path + ":1:1: file: " + text.error() + ", allowed: a readable YAML file");
+  out.errors.push_back(path + ": " + text.error());
   return out;
 }
 

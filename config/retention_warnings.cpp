@@ -37,9 +37,8 @@ std::vector<std::string> retention_warnings(const Config& config) {
       warnings.push_back("the queues of pipeline '" + pipeline.name +
                          "' hold messages without a time limit, and store '" + store +
                          "' removes their payloads after " + kept +
-                         ": a message that waits longer is parked; give the queues a shorter x-message-ttl "
-                         "by a policy, or the store "
-                         "a longer retention");
+                         ": a message that waits longer is parked; give the store a longer retention, or "
+                         "the queues a shorter message-ttl by a policy");
     }
   }
   return warnings;

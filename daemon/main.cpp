@@ -29,9 +29,8 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
 
 int main(int argc, char** argv) {
   if (!bellhop::open_standard_descriptors()) return 1;
-  CLI::App app{
-      "bellhop: a RabbitMQ sidecar that checks large payloads in at a store and stamps routing slips",
-      "bellhop"};
+  CLI::App app{"bellhop: a RabbitMQ sidecar that keeps large payloads in a store and writes routing slips",
+               "bellhop"};
   app.set_version_flag("--version", std::string("bellhop ") + BELLHOP_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   app.footer(

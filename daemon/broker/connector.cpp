@@ -173,7 +173,7 @@ void Connector::next_url() {
 void Connector::pause() {
   begin_round();
   if (pause_ms_ == pause_ms_min)
-    tell_trouble(trouble_no_broker, "yet", "no broker is reached yet, trying again" + failures());
+    tell_trouble(trouble_no_broker, "yet", "no broker reached yet, bellhop retries" + failures());
   std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
   arm(std::min(jitter(random_), left_ms()));
   pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);
@@ -346,7 +346,7 @@ std::string Connector::what_did_not_come() const {
     case Attempt::Stage::securing:
       return "the TLS handshake with " + attempt_address() + " did not end";
     case Attempt::Stage::asking:
-      return attempt_address() + " took the connection, and its connection.start did not come";
+      return attempt_address() + " accepted the connection and sent no connection.start";
   }
   return "";
 }
@@ -376,7 +376,7 @@ void Connector::succeed(int fd, std::unique_ptr<TlsStream> tls, Buffer answer) {
   nodes_.prefer(url_index_);
   nodes_.reached(attempt_address());
   if (has_trouble())
-    trouble_over(trouble_node, attempt_address(), "broker=" + url().shown + " node is reached again");
+    trouble_over(trouble_node, attempt_address(), "broker=" + url().shown + " node reached again");
   const Done done = std::move(done_);
   done(Connected{fd, &url(), std::move(tls), std::move(answer)});  // may destroy us
 }
@@ -386,15 +386,15 @@ std::string Connector::failures() const {
   std::string text;
   for (size_t i = 0; i < broker_.urls.size(); ++i) {
     text += (i == 0 ? ": " : "; ") + broker_.urls[i].shown + ": ";
-    text += last_failure_[i].empty() ? "not tried, the time was up" : last_failure_[i];
+    text += last_failure_[i].empty() ? "not tried, no time was left" : last_failure_[i];
   }
   return text;
 }
 
 void Connector::give_up() {
   uv_timer_stop(&timer_->timer);
-  const std::string text =
-      "no broker could be reached in " + std::to_string(broker_.connect_timeout_ms) + " ms" + failures();
+  const std::string text = "no broker could be reached within broker.connect_timeout (" +
+                           std::to_string(broker_.connect_timeout_ms) + " ms)" + failures();
   const Done done = std::move(done_);
   done(Error{text});  // may destroy us
 }

@@ -1,5 +1,6 @@
 #include "daemon/broker/control.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "daemon/broker/existing.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 namespace {
@@ -35,8 +37,9 @@ Control::Control(std::shared_ptr<const config::Config> config, const TlsContext*
   if (wanted.empty()) return;
   if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
     spdlog::warn(
-        "pipelines not declared, the configuration has no broker credentials (broker.username and password, "
-        "in the URL, or broker.tls.cert)");
+        "pipelines not declared: the configuration has no credentials for the broker; set broker.username "
+        "and "
+        "broker.password, or declare: false");
     return;
   }
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -81,7 +84,9 @@ void Control::run(std::deque<Declaration> left) {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (stopping_) break;
       if (!tried)
-        spdlog::warn("pipelines not declared yet broker={} reason=\"{}\"", url.shown, tried.error());
+        tell_trouble("pipelines not declared", url.shown + ": " + subject_of_reason(tried.error()),
+                     fmt::format("pipelines not declared yet, bellhop retries broker={} reason=\"{}\"",
+                                 url.shown, tried.error()));
     }
     if (left.empty()) break;
     if (!pause(pause_ms)) break;

@@ -135,7 +135,11 @@ Result<void> ControlConnection::log_in() {
                        broker_.username_for(url_).c_str(), broker_.password_for(url_).c_str())
           : amqp_login(connection_, vhost_.c_str(), 0, frame_bytes_max, 0, AMQP_SASL_METHOD_EXTERNAL,
                        unused_identity);
-  if (!is_normal(login)) return Error{"cannot log in to vhost `" + vhost_ + "`: " + text_of(login)};
+  if (!is_normal(login)) {
+    const std::string whom =
+        broker_.has_credentials() ? "as user '" + broker_.username_for(url_) + "'" : "by the certificate";
+    return Error{"cannot log in " + whom + " to vhost '" + vhost_ + "': " + text_of(login)};
+  }
   return open_channel();
 }
 

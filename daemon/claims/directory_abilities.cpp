@@ -33,21 +33,19 @@ class Trial {
           openat(directory_.fd(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
       if (!file_.is_open()) return {};
       if (!lack_.empty())
-        spdlog::info("store '{}': {} has no {}: bellhop writes under a name of its own and renames",
+        spdlog::info("store '{}': {} has no {}: bellhop writes under an unfinished name, and renames",
                      place_.name, place_.path, lack_);
     }
     if (fchmod(file_.get(), place_.mode) != 0 && !is_trouble(errno)) {
       found.set_mode = false;
-      spdlog::warn(
-          "store '{}': {} cannot set a file's mode ({}): objects get the one that the mount gives them",
-          place_.name, place_.path, errno_text(errno));
+      spdlog::warn("store '{}': {} cannot set a file's mode ({}): payloads get the mount's mode", place_.name,
+                   place_.path, errno_text(errno));
     }
     if (place_.fsync && fsync(directory_.fd()) != 0 && !is_trouble(errno)) {
       found.sync_directory = false;
       spdlog::warn(
-          "store '{}': {} cannot fsync a directory ({}): whether the name of a payload outlives a crash of "
-          "the "
-          "host is up to that filesystem",
+          "store '{}': {} cannot fsync a directory ({}): after a crash of the host the names of new "
+          "payloads may be missing",
           place_.name, place_.path, errno_text(errno));
     }
     unlinkat(directory_.fd(), name_.c_str(), 0);

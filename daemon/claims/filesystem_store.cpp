@@ -51,15 +51,17 @@ Result<void> prepare(FilesystemCore& core) {
   }
   const auto directory = StoreDirectory::open(place);
   if (!directory) {
-    spdlog::warn("{}; transfers wait or fail until it is there", directory.error());
+    spdlog::warn("{}; until it is there bellhop nacks publishes that need it, and holds deliveries",
+                 directory.error());
     return {};
   }
   if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     const int error = errno;
     fstat(directory.value().fd(), &status);
     spdlog::warn(
-        "store '{}': {} is read-only for bellhop: {} (it belongs to {}; bellhop runs as uid {}); uploads "
-        "fail",
+        "store '{}': {} is read-only for bellhop: {} (it belongs to {}; bellhop runs as uid {}); bellhop "
+        "nacks "
+        "publishes that need it",
         place.name, place.path, errno_text(error), owner_and_mode(status), geteuid());
   } else {
     const bool sync_directory =
@@ -83,7 +85,7 @@ void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::strin
     if (!proto::is_issued_key(key)) return;
     const auto directory = StoreDirectory::open(*place);
     if (!directory) {
-      spdlog::warn("claim {} stays in the store: {}", key, directory.error());
+      spdlog::warn("claim {} stays behind: {}", key, directory.error());
     } else if (unlinkat(directory.value().fd(), key.c_str(), 0) != 0 && errno != ENOENT) {
       spdlog::warn("claim {} stays in store '{}': unlink: {}", key, place->name, errno_text(errno));
     }

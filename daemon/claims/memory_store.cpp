@@ -95,7 +95,8 @@ FetchResult find_object(MemoryStore::Core& core, const std::string& key, const E
 MemoryStore::MemoryStore(const std::string& name, proto::KeyRule keys)
     : ClaimStore(name, keys), core_(std::make_shared<Core>(name)) {
   spdlog::warn(
-      "store '{}' is in memory, for tests: its payloads are lost when bellhop ends, and no other bellhop can "
+      "store '{}' is in memory, for trials: its payloads are lost when bellhop ends, and no other bellhop "
+      "can "
       "read them",
       name);
 }

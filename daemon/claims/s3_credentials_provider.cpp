@@ -114,7 +114,7 @@ void S3CredentialsProvider::came(const S3Credentials& credentials) {
     next_renewal_at_ms_ = loop_.now_ms() + renewal_backoff.wait_ms(useless_renewals_ + 1, random_);
   }
   if (failures_ != 0)
-    spdlog::info("store '{}': there are credentials again, after {} attempts that failed", store_, failures_);
+    spdlog::info("store '{}': credentials came, after {} failed attempts", store_, failures_);
   failures_ = 0;
   next_refresh_at_ms_ = 0;
   if (credentials.expires_at)
@@ -134,8 +134,9 @@ void S3CredentialsProvider::did_not_come(const std::string& why) {
   // Told once; how often it was tried is told when it is over.
   if (failures_ == 1)
     spdlog::warn("store '{}': {}; {}", store_, problem_,
-                 current_ && !has_expired() ? "those in use are good for some time yet"
-                                            : "transfers wait or fail until there are some");
+                 current_ && !has_expired()
+                     ? "those in use are good for some time yet"
+                     : "until there are some bellhop nacks publishes and holds deliveries");
 }
 
 }  // namespace bellhop

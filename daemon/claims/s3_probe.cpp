@@ -71,7 +71,10 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
   void failed(S3Core& core, const std::string& cause, const std::string& why, uint64_t wait_ms) {
     failures_++;
     if (cause != told_)
-      spdlog::warn("store '{}' is not available: {}; transfers wait or fail until it is", core.name, why);
+      spdlog::warn(
+          "store '{}' is unavailable: {}; until it is back bellhop nacks publishes that need it, and holds "
+          "deliveries",
+          core.name, why);
     told_ = cause;
     core.client->after(std::max<uint64_t>(probe_backoff.wait_ms(failures_, random_), wait_ms),
                        [self = shared_from_this()] { self->start(); });

@@ -35,10 +35,10 @@ std::vector<std::string> missing_folders(const config::Config& config) {
     const auto* const files = std::get_if<config::FilesystemStore>(&store.kind);
     if (files == nullptr) continue;
     if (const std::string wrong = what_is_wrong(files->path); !wrong.empty())
-      out.push_back(
-          "store " + quoted(store.name) + ": " + quoted(files->path) + " " + wrong +
-          ". bellhop creates no store's folder, because a missing one is mostly a missing mount: mount "
-          "or create it before bellhop starts");
+      out.push_back("store " + quoted(store.name) + ": " + quoted(files->path) + " " + wrong +
+                    ": mount or create it before bellhop starts (bellhop does not, because a missing folder "
+                    "is mostly a "
+                    "missing mount)");
   }
   for (const config::Listen& listen : config.listen) {
     const auto* const socket = std::get_if<config::UnixListen>(&listen);

@@ -80,7 +80,8 @@ class Daemon {
       if (!tls) return fail(tls.error());
       shared_.tls = std::move(tls.value());
       if (!config.broker.tls.verify)
-        spdlog::warn("broker.tls.verify is false: anybody on the way can pass for the broker");
+        spdlog::warn(
+            "broker.tls.verify is false: anybody between bellhop and the broker can pose as the broker");
     }
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
@@ -100,10 +101,7 @@ class Daemon {
     // Before there is a socket that a signal could leave behind.
     auto signals = Signals::watch(
         &loop_, [this] { drain(); }, [this] { stop_now(); },
-        [] {
-          spdlog::warn(
-              "SIGHUP ignored: the configuration is read at start, restart bellhop to read it again");
-        });
+        [] { spdlog::warn("SIGHUP ignored: to read a changed configuration, restart bellhop"); });
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
     auto listener = Listener::open(&loop_, config.listen,
@@ -153,7 +151,8 @@ class Daemon {
     const uint64_t now_ms = uv_now(&loop_);
     const uint64_t left_ms = drain_ends_at_ms_ - std::min(now_ms, drain_ends_at_ms_);
     if (sessions_->size() != 0) {
-      spdlog::warn("drain_timeout is nearly over, closing what is left sessions={}", sessions_->size());
+      spdlog::warn("drain_timeout is nearly over, bellhop closes what is left sessions={}",
+                   sessions_->size());
       sessions_->stop_all("bellhop is shutting down", left_ms);
     }
     uv_timer_start(
@@ -181,7 +180,7 @@ class Daemon {
 
   void drain_over() {
     for (const std::string& line : sessions_->what_is_unsettled()) spdlog::warn("{}", line);
-    spdlog::warn("drain_timeout is over, nothing more is waited for sessions={}", sessions_->size());
+    spdlog::warn("drain_timeout is over, bellhop ends sessions={}", sessions_->size());
     leave_at_once();
   }
 

@@ -49,6 +49,14 @@ std::string because(const std::string& what) {
   return what + ": " + std::strerror(errno);
 }
 
+// What to do when the socket's file cannot be made.
+std::string advice_for(int bind_error) {
+  if (bind_error == ENOENT) return "; create the socket's folder, writable for bellhop's user";
+  if (bind_error == EACCES)
+    return "; make the socket's folder writable for bellhop's user (uid " + std::to_string(::geteuid()) + ")";
+  return "";
+}
+
 Result<sockaddr_un> unix_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -71,16 +79,17 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
   }
   if (!S_ISSOCK(found.st_mode)) {
     return Error{"listen: unix: " + path +
-                 ": there is a file that is not a socket; remove it or choose another path"};
+                 ": a file that is not a socket is in the way; remove it or choose another path"};
   }
   const OwnedFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (probe.get() < 0) return Error{because("listen: unix: cannot open a socket")};
   const int answer = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   if (answer == 0 || errno == EAGAIN || errno == EINPROGRESS) {
-    return Error{"listen: unix: " + path + ": another process is listening there"};
+    return Error{"listen: unix: " + path + ": another process listens there; end it or choose another path"};
   }
   if (errno != ECONNREFUSED)
-    return Error{because("listen: unix: " + path + ": a socket is there and cannot be probed")};
+    return Error{
+        because("listen: unix: " + path + ": cannot find out whether another process listens there")};
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return Error{because("listen: unix: " + path + ": the stale socket cannot be removed")};
   }
@@ -98,7 +107,7 @@ Result<gid_t> group_id(const std::string& name) {
       std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return static_cast<gid_t>(std::stoul(name));
   }
-  return Error{"listen: group: there is no group `" + name + "`"};
+  return Error{"listen: group: this host has no group '" + name + "'"};
 }
 
 bool admits(const config::UnixListen& listen, const ucred& peer) {
@@ -165,8 +174,7 @@ Result<void> Listener::Socket::bind_unix() {
   ::umask(before);
   if (bound != 0) {
     errno = bind_error;
-    const char* what = bind_error == ENOENT ? ": cannot bind, its folder has to be there" : ": cannot bind";
-    return Error{because("listen: unix: " + path + what)};
+    return Error{because("listen: unix: " + path + ": cannot bind") + advice_for(bind_error)};
   }
   struct stat made {};
   if (::lstat(path.c_str(), &made) != 0) return Error{because("listen: unix: " + path)};
@@ -179,12 +187,12 @@ Result<void> Listener::Socket::bind_unix() {
     if (!gid) {
       ready = Error{gid.error()};
     } else if (::lchown(path.c_str(), static_cast<uid_t>(-1), gid.value()) != 0) {
-      ready =
-          Error{because("listen: unix: " + path + ": cannot give it to group `" + unix_listen->group + "`")};
+      ready = Error{because("listen: unix: " + path + ": cannot give the socket to group '" +
+                            unix_listen->group + "' (bellhop's user must be a member of it)")};
     }
   }
   if (ready && ::chmod(path.c_str(), unix_listen->mode & 0777) != 0)
-    ready = Error{because("listen: unix: " + path + ": cannot set its mode")};
+    ready = Error{because("listen: unix: " + path + ": cannot set the socket's mode")};
   if (ready && ::listen(socket.get(), backlog) != 0) ready = Error{because("listen: unix: " + path)};
   if (!ready) {
     if (still_ours()) ::unlink(path.c_str());

@@ -88,9 +88,10 @@ bool Sessions::has_shrunk() {
 void Sessions::tell_free_places() const {
   const config::Limits& limits = shared_.config->limits;
   if (served_ >= limits.sessions) return;
-  trouble_over(trouble_connection_refused, "limits.sessions", "limits.sessions leaves room again");
+  trouble_over(trouble_connection_refused, "limits.sessions", "limits.sessions is not reached any more");
   if (served_tcp_ < limits.tcp_sessions)
-    trouble_over(trouble_connection_refused, "limits.tcp_sessions", "limits.tcp_sessions leaves room again");
+    trouble_over(trouble_connection_refused, "limits.tcp_sessions",
+                 "limits.tcp_sessions is not reached any more");
 }
 
 void Sessions::drain(std::function<void()> done) {

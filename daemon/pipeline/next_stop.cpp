@@ -40,7 +40,7 @@ Result<Destination> destination_of(std::string_view step, const config::Pipeline
   }
   if (step_queue(*pipeline, step).size() > short_string_bytes_max) {
     return Error{"routing slip: a step of pipeline '" + pipeline->name +
-                 "' has a name with which its queue's would have more than 255 bytes"};
+                 "' has too long a name: its queue's would have more than 255 bytes"};
   }
   return Destination{pipeline->name, std::string(step), pipeline};
 }
@@ -109,7 +109,9 @@ Result<NextStop> next_stop(Bytes header_fields, std::string_view routing_key,
   if (!slip) slip = slip_at(input, fresh_run_id);
   if (!slip) {
     return Error{
-        "routing slip: the message carries none, and bellhop-ack names no delivery from the queue of a step"};
+        "routing slip: the message has none, and bellhop-ack names no delivery from a step's queue; pass on "
+        "the "
+        "headers of the input"};
   }
   next.was_finished = slip->is_finished();
   if (!next.was_finished) slip->advance();

@@ -153,9 +153,9 @@ def test_check_of_a_broker_that_cannot_be_asked(rabbit, pipeline, check):
     said, code = check(config(pipeline, broker={}))
     assert code == 1 and said.startswith("cannot be asked: the file has no credentials for it")
     said, code = check(config(pipeline, broker={**LOGIN, "password": "wrong"}))
-    assert code == 1 and "cannot log in to vhost `/`" in said and "wrong" not in said
+    assert code == 1 and "cannot log in as user 'guest' to vhost '/'" in said and "wrong" not in said
     said, code = check(config(pipeline, broker={**LOGIN, "vhost_map": {"/": "nowhere"}}))
-    assert code == 1 and "cannot log in to vhost `nowhere`" in said
+    assert code == 1 and "to vhost 'nowhere'" in said
     dead = f"{rabbit.url.partition(':')[0]}://127.0.0.1:{free_port()}"
     said, code = check(config(pipeline, broker={**LOGIN, "url": dead}))
     assert code == 1 and "cannot be reached: " in said

@@ -26,7 +26,7 @@ def refusal(broker, secrets=()):
     with Bellhop({"broker": {"connect_timeout": "1200ms", **broker}, "log": {"level": "trace"}}) as daemon:
         with pytest.raises(amqp.AmqpError):
             amqp.connect(daemon.socket, password=SECRET)
-        line = daemon.wait_log(r"no broker could be reached:.*|ended the connection during the handshake: .*").group(0)
+        line = daemon.wait_log(r"no broker could be reached .*|ended the connection during the handshake: .*").group(0)
         for secret in (SECRET, *secrets):
             assert secret not in daemon.log
         assert "PRIVATE KEY" not in daemon.log

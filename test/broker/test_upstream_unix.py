@@ -65,7 +65,7 @@ def test_a_socket_that_is_not_there_or_that_nobody_listens_on_is_told_and_the_ne
     with pytest.raises(amqp.AmqpError):
         alone = bellhop({"broker": {"url": url(missing), "connect_timeout": "300ms"}})
         amqp.connect(alone.socket)
-    alone.wait_log(f"no broker could be reached: .*amqp\\+unix://{missing}: {missing}: No such file or directory")
+    alone.wait_log(f"no broker could be reached within .*amqp\\+unix://{missing}: {missing}: No such file or directory")
     daemon = bellhop({"broker": {"url": [url(missing), url(broker_socket)]}})
     amqp.connect(daemon.socket).close()
 

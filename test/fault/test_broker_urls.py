@@ -91,7 +91,7 @@ def test_a_client_that_reconnects_after_a_restart_is_served_as_soon_as_the_broke
     first = straight.result(60)
     # The longest pause between two rounds is 2 s; the rest is for a loaded machine.
     assert max(each.result(60) for each in through) - first < 5 * amqp.TIME_FACTOR
-    daemon.wait_log("no broker is reached yet, trying again")
+    daemon.wait_log("no broker reached yet, bellhop retries")
 
 
 @pytest.mark.parametrize("says", [None, b"\x01\x00\x00\x00\x00\x02\x00half", "closes"], ids=["nothing", "half a start", "it closes"])

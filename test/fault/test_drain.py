@@ -320,7 +320,7 @@ def test_a_close_stands_behind_the_payload_that_is_half_handed_over(bellhop, bro
     channel.confirms(1)
     channel.send("basic.get", queue=queue, no_ack=False)
     daemon.sigterm()
-    daemon.wait_log("closing what is left")
+    daemon.wait_log("bellhop closes what is left")
     got = channel.wait_for("basic.get-ok", timeout=30)  # the reader fails if any frame stands within
     assert got.body == payload
     ends(client)
@@ -348,7 +348,7 @@ def test_several_that_start_on_one_stale_socket_leave_one(bellhop):
     try:
         ended = lambda: [each for each in others if each.poll() is not None]  # noqa: E731
         wait_until(lambda: len(ended()) == 5, what="the end of all but one")
-        assert all("another process is listening there" in each.stderr.read() for each in ended())
+        assert all("another process listens there" in each.stderr.read() for each in ended())
         amqp.connect(first.socket).close()
         assert not list(first.folder.glob("*lock*"))
     finally:

@@ -161,7 +161,7 @@ def test_clients_past_a_limit_are_told_once(bellhop):
             amqp.connect(daemon.socket)
     assert daemon.log.count("connection refused") == 1
     served.close()
-    daemon.wait_log("limits.sessions leaves room again")
+    daemon.wait_log("limits.sessions is not reached any more")
 
 
 def test_a_graceful_end_is_no_warning(bellhop):

@@ -11,7 +11,7 @@ from support.publishing import publisher
 
 MIB = 1 << 20
 NO_DIRECTORY_FSYNC = "cannot fsync a directory"
-NO_UNNAMED = "bellhop writes under a name of its own and renames"
+NO_UNNAMED = "bellhop writes under an unfinished name, and renames"
 NO_MODE = "cannot set a file's mode"
 
 

@@ -159,7 +159,7 @@ def test_a_broker_that_ends_before_its_start_was_not_reached_and_is_tried_again(
         leg = fake.accept(handshake=False)
         leg.send_start()
         client.start()
-        daemon.wait_log("no broker is reached yet, trying again: .*no connection.start came")
+        daemon.wait_log("no broker reached yet, bellhop retries: .*no connection.start came")
         client.abort()
 
 
@@ -210,7 +210,7 @@ def test_a_broker_that_comes_in_time_serves_the_waiting_client(start):
         client = amqp.Client(daemon.socket)
         client.send_header()
         # The first attempts failed, and the operator can see for what a client waits.
-        assert fake.address in daemon.wait_log(r"no broker is reached yet, trying again.*", timeout=2).group(0)
+        assert fake.address in daemon.wait_log(r"no broker reached yet, bellhop retries.*", timeout=2).group(0)
         fake.listener = socket.create_server(("127.0.0.1", fake.port))
         leg = fake.accept(handshake=False)
         leg.send_start()

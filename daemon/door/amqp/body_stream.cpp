@@ -37,7 +37,7 @@ void BodyStream::begin(Channel& channel, const std::shared_ptr<Delivery>& delive
   }
   if (!header || !proto::put_content_header(out, channel.id, header.value(), edits,
                                             proto::broker_header_frame_bytes_max)) {
-    // The table cannot be walked: it stays whole, only the size is the payload's.
+    // The table is malformed: it is passed on whole, and only the body size changes.
     Buffer patched = delivery->header;
     store_u64(patched.data() + 4, delivery->object->size_bytes());
     proto::put_frame(out, proto::frame_header, channel.id, patched);

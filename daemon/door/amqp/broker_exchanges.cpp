@@ -53,8 +53,9 @@ void BrokerExchanges::ask(const config::Pipeline& pipeline) {
     if (outcome.kind != PrivateChannel::Outcome::Kind::refused || outcome.code != 404) return;
     missing_.push_back(&pipeline);
     spdlog::info(
-        "session={} pipeline={} the broker has no exchange of that name: messages for its steps go to their "
-        "queues, {}.<step>, through the default exchange",
+        "session={} pipeline={} the broker has no exchange of that name: bellhop sends messages to the "
+        "queues "
+        "{}.<step> by the default exchange; with declare: true bellhop declares the exchange and the queues",
         core_.session_id, pipeline.name, pipeline.name);
   };
   core_.private_channel->post(std::move(question));
@@ -84,15 +85,13 @@ void BrokerExchanges::ask_what_it_keeps(const std::string& exchange,
     if (is_keeping_type(type)) {
       keeps = Keeps::messages;
       spdlog::info(
-          "session={} exchange={} type={} keeps messages and returns them all the same: a hop that it "
-          "returns "
-          "counts as sent",
+          "session={} exchange={} type={} keeps messages and also returns them: bellhop counts a hop "
+          "that it returns as sent",
           core_.session_id, exchange, type);
     } else if (outcome.code == 403) {
       spdlog::warn(
-          "session={} exchange={} bellhop may not find out its type, for want of the permission to configure "
-          "it: "
-          "a hop that it returns is refused, also where the exchange keeps it",
+          "session={} exchange={} bellhop cannot find out its type and refuses every hop that it returns, "
+          "even one that the exchange keeps: grant bellhop's user the permission to configure the exchange",
           core_.session_id, exchange);
     }
     keeps_[exchange] = keeps;

@@ -18,10 +18,10 @@ using namespace proto;
 
 namespace {
 
-// Of a claim whose key may be wrong, but is to be parked with it.
+// The longest claim that is collected. Its key may be wrong; the park then carries it.
 constexpr uint64_t collected_bytes_max = uint64_t{64} * 1024;
 
-// The basic.return that is arriving, of the publish as the client sent it.
+// The basic.return that is arriving, matched with the publish that the client sent.
 void put_original_return(Buffer& out, const Channel& channel) {
   const Sent& sent = *channel.out.match;
   auto returned = decode_return(channel.out.method.payload());
@@ -69,7 +69,7 @@ bool Deliverer::begin(Channel& channel, DeliveryKind kind, const Frame& frame) {
     out.no_ack = no_ack && channel.tx;
     out.settle_when_handed = no_ack && !channel.tx;
     if (channel.recovers_awaited != 0) {
-      // Its tag is dead already, but the client waits for an answer.
+      // Its tag is no longer valid, but the client waits for an answer.
       out.no_ack = true;
       out.settle_when_handed = false;
     }
@@ -80,8 +80,8 @@ bool Deliverer::begin(Channel& channel, DeliveryKind kind, const Frame& frame) {
   return true;
 }
 
-// A hop may name its input by tag only. Which pipeline that belongs to, and where in it a message without a
-// slip stands, is then said by the queue that it came from (`input`), else by its exchange.
+// A hop may name its input by tag only. The queue that the input came from (`input`), else its exchange,
+// then tells the pipeline, and the step of a message without a slip.
 void Deliverer::remember_input(Channel& channel, config::PipelineStep input, std::string_view exchange) {
   if (input.pipeline == nullptr) input.pipeline = core_.shared.routing->pipeline(exchange);
   if (input.pipeline == nullptr) return;
@@ -100,8 +100,8 @@ bool Deliverer::on_header(Channel& channel, const Frame& frame) {
   out.header.borrow(frame.raw);
   out.body_bytes = load_u64(frame.payload.data() + 4);
   if (core_.draining && out.kind == DeliveryKind::deliver && !out.no_ack) {
-    // Not begun: the broker has it back when the connection ends. Until then its tag is bellhop's, so that no
-    // `multiple` covers it.
+    // The client gets none of it, and the broker requeues it when the connection ends. Until then bellhop
+    // owns the tag, so that no `multiple` covers it.
     channel.tags.add(out.tag, TagWindow::Owner::bellhop);
     drop(channel);
     return true;
@@ -178,7 +178,7 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
     }
   }
   if (framing == Framing::check && out.body_bytes > collected_bytes_max) {
-    // No key is that long, and no memory is spent on finding that out.
+    // No key is that long, so bellhop does not collect it in memory.
     tell_trouble("oversized claim", "channel " + std::to_string(channel.id),
                  fmt::format("session={} channel={} a message of {} bytes looks like a claim, and no key is "
                              "that long: relayed as it came",
@@ -219,7 +219,7 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
   std::erase(held_, channel.id);
   auto header =
       strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
-  // What cannot be decoded is relayed whole, as it came.
+  // bellhop relays a header that it cannot decode, byte for byte.
   if (!header) strip_bytes = 0;
   out.strip_bytes = strip_bytes;
   out.stripped = strip_bytes != 0;

@@ -12,7 +12,7 @@ namespace bellhop {
 using namespace proto;
 
 bool Downward::on_frame(Channel& channel, const Frame& frame) {
-  // The broker has closed the channel, and has nothing to say on it any more.
+  // The broker has closed the channel and sends nothing more on it.
   if (channel.state == Channel::State::local_closing && channel.broker_close_ok) return true;
   switch (frame.type) {
     case frame_method:
@@ -82,8 +82,8 @@ bool Downward::on_method(Channel& channel, const Frame& frame) {
   return true;
 }
 
-// A consumer is gone, by the client's wish (`asked`) or without. True: the frame is not for the client, or
-// goes to it behind what the consumer is still handed.
+// A consumer ended: the client cancelled it (`asked`) or the broker did. True: the frame is not for the
+// client, or follows the deliveries that the consumer still gets.
 bool Downward::end_consumer(Channel& channel, const Frame& frame, bool asked) {
   bool wanted = true;
   if (asked && !channel.cancels_awaited.empty()) {
@@ -116,7 +116,7 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
                  close.value().reply_code, close.value().reply_text);
   }
   if (channel.untold) {
-    // The broker had a reason of its own, before it read that bellhop has one. Its close-ok is still to come.
+    // The closes crossed: the broker sent its own before it read bellhop's. Its close-ok is still to come.
     put_empty_method(core_.broker->outbox().tail(), method::channel_close_ok, channel.id);
     if (close)
       channel.untold = {close.value().reply_code, std::string(close.value().reply_text),
@@ -128,7 +128,7 @@ void Downward::on_close(Channel& channel, const Frame& frame) {
   if (channel.state == Channel::State::open) channel.state = Channel::State::broker_closing;
   channel.client_owes_close_ok = true;
   if (channel.close_waits()) {
-    // The closes cross: the client's is answered as the broker answers one that it reads now.
+    // The closes crossed: bellhop answers the client's as the broker would.
     core_.broker->outbox().append(channel.queue.back().frames);
     channel.broker_owes_close_ok = true;
   }

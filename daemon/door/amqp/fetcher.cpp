@@ -44,12 +44,12 @@ void read_claim_headers(Delivery& delivery) {
   if (!xxh128.empty()) delivery.expected.xxh128 = std::string(xxh128);
 }
 
-// What is held is one trouble a queue.
+// Held deliveries of one queue are logged as one trouble.
 std::string held_subject(const Delivery& delivery) {
   return "queue " + delivery.queue;
 }
 
-// Quorum queues count; 0 for what has no count.
+// Quorum queues count deliveries. 0: this message has no count.
 int64_t delivery_count_of(const Delivery& delivery) {
   auto header = proto::decode_content_header(delivery.header);
   if (!header) return 0;
@@ -73,7 +73,7 @@ Fetcher::Fetcher(SessionCore& core)
 
 void Fetcher::accept(Channel& channel, Lane& lane, const std::shared_ptr<Delivery>& delivery) {
   core_.lanes->push(channel, lane, delivery);
-  // No store's rule takes more than this one.
+  // KeyRule::any is the widest rule: no store accepts a key that fails it.
   if (!proto::is_redeemable_key(delivery->key, proto::KeyRule::any)) {
     refuse(channel, delivery, proto::bad_key_reason(delivery->key));
     return;
@@ -148,7 +148,7 @@ void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
     return;
   }
   if (delivery->next_store == order.size()) {
-    // Missing needs all stores available and all saying no.
+    // A payload is missing only if every store is available and says so.
     if (!delivery->unavailable.empty()) {
       hold(delivery, delivery->unavailable);
     } else {

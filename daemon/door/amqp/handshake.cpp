@@ -50,7 +50,7 @@ void Handshake::unexpected(const Frame& frame, const char* from) {
   core_.close_connection(503,
                          std::string("COMMAND_INVALID - method ") + std::to_string(number >> 16) + "." +
                              std::to_string(number & 0xFFFF) + " from " + from +
-                             " does not belong here in the handshake",
+                             " is out of order in the handshake",
                          number);
 }
 
@@ -112,7 +112,7 @@ void Handshake::on_start_ok(const Frame& frame) {
     core_.has_own_login = true;
     log_in(start_ok, "PLAIN", std::string(1, '\0') + user + std::string(1, '\0') + password);
   } else if (broker.has_certificate_login(url_) && offers("EXTERNAL")) {
-    // Who that is, the broker takes from the certificate in a way of its own: broker_user stays unknown.
+    // The broker derives the user from the certificate by rules of its own, so broker_user stays unknown.
     log_in(start_ok, "EXTERNAL", "");
   } else {
     passes_on_ = true;
@@ -133,8 +133,8 @@ void Handshake::log_in(StartOk& start_ok, const std::string& mechanism, const st
                  fmt::format("session={} broker={} offers no {} login, only: {}", core_.session_id,
                              url_.shown, mechanism, mechanisms_),
                  spdlog::level::err);
-    core_.close_connection(541, "INTERNAL_ERROR - the broker takes no " + mechanism +
-                                    " login, which bellhop's own credentials need");
+    core_.close_connection(541, "INTERNAL_ERROR - the broker offers no " + mechanism +
+                                    " login, and bellhop's credentials need it");
     return;
   }
   start_ok.mechanism = mechanism;
@@ -158,9 +158,9 @@ bool Handshake::check_client(const StartOk& start_ok) {
   tell_trouble("login refused", login.user,
                fmt::format("session={} login refused user={} mechanism={}", core_.session_id, login.user,
                            start_ok.mechanism));
-  core_.close_connection(
-      403, "ACCESS_REFUSED - Login was refused using authentication mechanism " + start_ok.mechanism +
-               ": bellhop takes the users of its own TCP listener. For details see its log.");
+  core_.close_connection(403, "ACCESS_REFUSED - Login was refused using authentication mechanism " +
+                                  start_ok.mechanism +
+                                  ": this TCP listener has users of its own (listen[].users)");
   return false;
 }
 
@@ -169,8 +169,8 @@ void Handshake::on_tune(const Tune& offered) {
   offered_.frame_max_bytes = offered.frame_max_bytes == 0
                                  ? frame_bytes_offer_default
                                  : std::min(offered.frame_max_bytes, frame_bytes_offer_max);
-  // One channel of the broker's is bellhop's own; 0 means 65535. A broker that allows a single one keeps it
-  // for the client.
+  // bellhop keeps one of the broker's channels for itself; 0 means 65535. If the broker allows only one, the
+  // client gets it.
   uint16_t broker_max = offered.channel_max == 0 ? uint16_t{65535} : offered.channel_max;
   offered_.channel_max = broker_max == 1 ? uint16_t{1} : static_cast<uint16_t>(broker_max - 1);
   offered_.channel_max = std::min(offered_.channel_max, core_.config.limits.channels_per_session);

@@ -65,7 +65,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
   Bytes fields = header.header_fields();
   if (core_.private_channel == nullptr) {
     core_.releaser->refuse(channel, job, 541,
-                           "INTERNAL_ERROR - the broker allows one channel only, there is none for a hop");
+                           "INTERNAL_ERROR - the broker allows one channel a connection, and a hop needs a "
+                           "second: raise its channel_max");
     return;
   }
 
@@ -85,9 +86,11 @@ void Hops::release(Channel& channel, PublishJob& job) {
     }
   }
   if (has_ack && !hop->input_tag) {
-    core_.close_channel(channel, 406,
-                        "PRECONDITION_FAILED - bellhop-ack names no unacknowledged delivery of this channel",
-                        proto::method::basic_publish);
+    core_.close_channel(
+        channel, 406,
+        "PRECONDITION_FAILED - bellhop-ack is no delivery tag of an unacknowledged delivery of this "
+        "channel; set it to the input's delivery tag, as an integer",
+        proto::method::basic_publish);
     return;
   }
   config::PipelineStep input;
@@ -109,8 +112,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
   if (next.value().was_finished) {
     tell_trouble(
         "hop beyond the end", "",
-        fmt::format("session={} channel={} run={} message_id=\"{}\" a hop is confirmed and discarded: its "
-                    "slip was at its end already, so no step is left to send it to",
+        fmt::format("session={} channel={} run={} message_id=\"{}\" hop confirmed and discarded: its "
+                    "routing slip was at its end already",
                     core_.session_id, channel.id, hop->run_id, header.text(proto::message_id)));
   }
   Buffer frames;
@@ -120,7 +123,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
     hop->to = with_exchange(std::move(next.value().to), core_.broker_exchanges->missing());
     if (!put_hop(*hop, publish, header, next.value().fields, *job.plan, frames)) {
       core_.releaser->refuse(channel, job, 311,
-                             "the content header of the hop does not fit frame_max, or its headers table is "
+                             "the hop's content header is larger than frame_max, or its headers table is "
                              "malformed");
       return;
     }
@@ -166,7 +169,7 @@ void Hops::choose_way(Hop& hop, PrivateChannel::Item& item) {
 void Hops::on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Outcome& outcome) {
   using Kind = PrivateChannel::Outcome::Kind;
   const bool is_lost = outcome.kind == Kind::returned || outcome.kind == Kind::refused;
-  // The broker's exchanges are others than they were.
+  // The broker's exchanges have changed.
   if (hop->to.pipeline != nullptr && is_lost && (outcome.code == 404 || hop->to.exchange.empty()))
     core_.broker_exchanges->forget(*hop->to.pipeline);
   if (outcome.kind != Kind::returned) {
@@ -271,8 +274,8 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
   } else if (!acked) {
     uint16_t close_code = returned ? uint16_t{312} : code != 0 ? code : uint16_t{541};
     core_.close_channel(channel, close_code,
-                        "a hop to exchange '" + hop.to.exchange + "', routing key '" + hop.to.routing_key +
-                            "', could not be routed on: " + text,
+                        "the hop to exchange '" + hop.to.exchange + "', routing key '" + hop.to.routing_key +
+                            "' failed: " + text,
                         proto::method::basic_publish);
   }
 }

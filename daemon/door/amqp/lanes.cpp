@@ -94,7 +94,7 @@ bool Lanes::is_given_up(const Channel& channel, const Delivery& delivery) const 
          (channel.state != Channel::State::open || core_.closing);
 }
 
-// False: the writer is taken, or the client has to take something first.
+// False: the writer is busy, or the client must read something first.
 bool Lanes::pump_lane(Channel& channel, Lane& lane) {
   while (!lane.empty()) {
     if (core_.writer->is_busy()) return false;
@@ -146,7 +146,7 @@ void Lanes::hand_plain(Channel& channel, Lane& lane) {
   put(core_.writer->content(), front->frames);
   pop(channel, lane);
   if (front->open) {
-    // It was the last of its lane: the rest of its frames goes on directly.
+    // It was the last of its lane: bellhop relays the rest of its frames directly.
     core_.writer->begin_content();
     channel.out.queued = false;
     return;

@@ -136,7 +136,7 @@ bool Outcomes::on_tx_ok(Channel& channel) {
   Channel::TxEnd end = channel.tx_ends_awaited.front();
   channel.tx_ends_awaited.pop_front();
   if (end.own) return false;
-  // A rolled-back publish's object goes with it.
+  // A rolled-back publish takes its payload along.
   while (!channel.sent.empty() && channel.sent.front().tx_number <= end.number) channel.sent.pop_front();
   return true;
 }

@@ -5,7 +5,7 @@
 namespace bellhop {
 
 void OwnSettles::settle(Channel& channel, uint64_t tag, bool reject, bool requeue) {
-  // The broker's side is closed already, and has it back.
+  // bellhop has closed the channel at the broker, which requeues the delivery.
   if (channel.state == Channel::State::local_closing) return;
   Buffer& out = core_.to_broker(channel);
   if (reject) {
@@ -24,7 +24,7 @@ void OwnSettles::say_again(Channel& channel) {
   for (const Channel::OwnSettle& own : again) settle(channel, own.tag, own.reject, own.requeue);
 }
 
-// With nothing of the client's in it a transaction is bellhop's to commit.
+// bellhop commits a transaction itself if it holds nothing of the client's.
 void OwnSettles::commit(Channel& channel) {
   if (channel.own_settles.empty() || channel.tx_dirty || SessionCore::is_half_sent(channel)) return;
   proto::put_empty_method(core_.broker->outbox().tail(), proto::method::tx_commit, channel.id);

@@ -14,7 +14,8 @@ constexpr size_t refusals_max = 1000;
 
 void Parks::park(const Delivery& delivery, const std::string& reason, Done done) {
   if (core_.private_channel == nullptr) {
-    done(Outcome::never, "the broker allows one channel only, there is none for a park");
+    done(Outcome::never,
+         "the broker allows one channel a connection, and a park needs a second: raise its channel_max");
     return;
   }
   PrivateChannel::Item item;

@@ -119,7 +119,7 @@ bool Publisher::on_header(Channel& channel, const proto::Frame& frame) {
   } else if (in.plan == nullptr) {
     refuse(channel, 404,
            "NOT_FOUND - no route '" + std::string(in.publish.routing_key) +
-               "' with a target of its own in bellhop's configuration",
+               "' of bellhop says where a message goes (by slip, to, or match without wildcards)",
            true);
   } else if (!in.hop && in.content.has(proto::user_id) && core_.has_own_login &&
              in.content.text(proto::user_id) != core_.broker_user) {
@@ -150,7 +150,7 @@ bool Publisher::on_body(Channel& channel, const proto::Frame& frame) {
         proto::method::basic_publish);
     return true;
   }
-  // An empty frame says nothing, and what says nothing must not be kept: any number of them may come.
+  // Empty frames are dropped: a client may send any number of them.
   if (frame.payload.empty()) return true;
   if (in.stage == Stage::start) {
     uint8_t storage[3];

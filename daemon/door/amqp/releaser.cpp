@@ -51,8 +51,8 @@ bool waits_for_hops(const Channel& channel, Bytes payload) {
          proto::method_number(payload) == proto::method::channel_close;
 }
 
-// What bellhop cannot read it cannot keep account of, whatever the broker would say to it (to tables that are
-// nested deeper than bellhop looks, for one). Nothing when it can, or need not.
+// bellhop cannot keep track of what it cannot decode, even if the broker would accept it (tables nested
+// deeper than bellhop looks, for one). Nothing if it can decode the method, or need not.
 std::string problem_with(Bytes payload, uint32_t number) {
   auto problem = [](const auto& decoded) { return decoded ? std::string() : decoded.error(); };
   switch (number) {
@@ -72,8 +72,8 @@ std::string problem_with(Bytes payload, uint32_t number) {
   }
 }
 
-// A consume without a tag whose answer is not wanted: nobody would say what tag the broker made, so it gets
-// one here. Nothing for any other consume.
+// A consume with no_wait and without a tag: no answer would tell the tag that the broker makes, so bellhop
+// makes one. Nothing for any other consume.
 Buffer with_tag_of_its_own(const proto::Frame& frame, proto::UuidGenerator& uuids) {
   auto consume = proto::decode_consume(frame.payload);
   if (!consume || !consume.value().nowait || !consume.value().consumer_tag.empty()) return {};
@@ -192,7 +192,8 @@ void Releaser::release_job(Channel& channel, PublishJob& job) {
   }
   if (job.hop) {
     if (channel.tx) {
-      refuse(channel, job, 540, "NOT_IMPLEMENTED - bellhop.next on a transactional channel", true);
+      refuse(channel, job, 540, "NOT_IMPLEMENTED - bellhop.next cannot be used on a transactional channel",
+             true);
       return;
     }
     core_.hops->release(channel, job);
@@ -275,7 +276,7 @@ void Releaser::apply(Channel& channel, const proto::Frame& frame, bool borrowed)
       channel.tx = !channel.confirm;
       break;
     case method::tx_commit:
-      // From here on the outcome is the broker's: the objects stay.
+      // From here on the broker decides the outcome: the payloads stay.
       for (Sent& sent : channel.sent) sent.transaction.sent();
       end_transaction(channel, true);
       break;
@@ -425,10 +426,11 @@ bool Releaser::answer_virtual_exchange(Channel& channel, const proto::Frame& fra
       proto::put_exchange_declare_passive(core_.to_broker(channel), channel.id, "amq.direct");
     return true;
   }
-  core_.close_channel(channel, 403,
-                      "ACCESS_REFUSED - exchange '" + (first ? names.first : names.second) +
-                          "' exists only in bellhop: publish to it, nothing else",
-                      number);
+  core_.close_channel(
+      channel, 403,
+      "ACCESS_REFUSED - exchange '" + (first ? names.first : names.second) +
+          "' exists only in bellhop: it takes publishes, and cannot be declared, bound or deleted",
+      number);
   return true;
 }
 

@@ -111,12 +111,12 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
     for (const auto& channel : core_->channels()) {
       if (channel != nullptr) core_->undeliverable->give_up_held(*channel);
     }
-    // Once told to end now, there is no more time for this than for anything else.
+    // After stop() the parks get only the time that is left.
     set_deadline(linger_deadline_ms_, stop_within_ms_ != 0 ? last_wait_ms(linger_ms) : linger_ms);
   }
   const std::string line =
       fmt::format("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
-  // That a drained session ends is what was asked for.
+  // A drained session ends as intended: no trouble.
   if (told_to_drain_ && code == 320) {
     spdlog::info("{}", line);
   } else {
@@ -208,7 +208,7 @@ bool Session::is_drained() const {
   });
 }
 
-// A drain has begun, or has no more time: what was waited for longer is not.
+// A drain has begun, or its time is over: deadlines get shorter.
 void Session::hurry() {
   for (uint64_t* deadline : {&client_deadline_ms_, &broker_deadline_ms_}) {
     if (*deadline != 0 && stage_ == Stage::ending)
@@ -252,7 +252,7 @@ void Session::end_of_client_frames() {
   }
 }
 
-// What a turn may have made due: every end of a session passes here.
+// Acts on deadlines and ends that this turn made due. Every end of a session passes here.
 void Session::check_ends() {
   uint64_t now = core_->now_ms();
   auto due = [&](uint64_t deadline) { return deadline != 0 && now >= deadline; };
@@ -291,7 +291,7 @@ void Session::check_ends() {
   }
   if (due(client_deadline_ms_)) {
     if (stage_ < Stage::running) {
-      end_reason_ = "limits.handshake_timeout is over";
+      end_reason_ = "the handshake took longer than limits.handshake_timeout";
       tell_trouble("session ended", subject_of_reason(end_reason_),
                    fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     }

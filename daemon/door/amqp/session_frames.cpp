@@ -12,6 +12,10 @@ namespace bellhop {
 
 using namespace proto;
 
+namespace {
+constexpr uint16_t access_refused = 403;
+}  // namespace
+
 bool Session::on_client_frame(const Frame& frame) {
   if (frame.channel == 0) {
     on_client_connection_frame(frame);
@@ -79,7 +83,7 @@ bool Session::on_broker_frame(const Frame& frame) {
   Channel* channel = core_->channel(frame.channel);
   if (channel == nullptr) return true;
   if (core_->ending && client_leg_ != Leg::open) return true;  // nothing stands behind a connection.close
-  // An answer. Its client library must not find it and the close in one read.
+  // An answer. The client library must not read it together with the close.
   if (rest_deadline_ms_ != 0 && frame.type == frame_method &&
       method_number(frame.payload) != method::basic_deliver)
     set_deadline(rest_deadline_ms_, rest_ms);
@@ -97,6 +101,10 @@ void Session::on_broker_connection_frame(const Frame& frame) {
     auto close = decode_close(frame.payload);
     end_reason_ =
         "closed by the broker: " + (close ? std::string(close.value().reply_text) : std::string("?"));
+    if (close && close.value().reply_code == access_refused && stage_ == Stage::handshake &&
+        core_->has_own_login)
+      end_reason_ += " (bellhop logged in as user '" + core_->broker_user +
+                     "': check the credentials under broker in its configuration)";
     tell_trouble("session closed", subject_of_reason(end_reason_),
                  fmt::format("session={} {}", id_, end_reason_));
     put_empty_method(core_->broker->outbox().tail(), method::connection_close_ok, 0);
@@ -113,7 +121,7 @@ void Session::on_broker_connection_frame(const Frame& frame) {
     if (handshake_->is_done()) handshake_done();
     return;
   }
-  // connection.blocked, connection.unblocked, update-secret-ok: the client's to know.
+  // connection.blocked, connection.unblocked, update-secret-ok go to the client.
   put(core_->writer->own(), frame.raw);
 }
 

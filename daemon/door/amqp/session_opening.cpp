@@ -54,11 +54,9 @@ void Session::connected(Result<Connected> result) {
     return;
   }
   if (!result) {
-    end_reason_ = "no broker: " + result.error();
-    tell_trouble(
-        trouble_no_broker, "",
-        fmt::format("session={} peer=\"{}\" no broker could be reached: {}", id_, peer_, result.error()),
-        spdlog::level::err);
+    end_reason_ = result.error();
+    tell_trouble(trouble_no_broker, "", fmt::format("session={} peer=\"{}\" {}", id_, peer_, result.error()),
+                 spdlog::level::err);
     end_client_leg();
     return;
   }
@@ -87,11 +85,11 @@ void Session::handshake_done() {
   }
   spdlog::info("session={} opened peer=\"{}\" user={} broker={} vhost={} broker_user={}", id_, peer_,
                handshake_->client_user(), broker_name_, handshake_->vhost(), core_->broker_user);
-  if (has_trouble()) trouble_over(trouble_no_broker, "", "a broker is reached again broker=" + broker_name_);
+  if (has_trouble()) trouble_over(trouble_no_broker, "", "a broker reached again broker=" + broker_name_);
   schedule_tick(0);
 }
 
-// The client was told why, or is to see the end of its socket.
+// The client was told why, or sees its socket close.
 void Session::end_unserved(std::string reason) {
   end_reason_ = std::move(reason);
   wait_for_client_end();

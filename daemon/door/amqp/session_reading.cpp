@@ -21,7 +21,7 @@ bool is_backed_up(Link& link) {
 }  // namespace
 
 bool Session::client_may_advance() const {
-  // A client may send the whole opening in one go: what is not its turn yet waits.
+  // A client may send its whole handshake at once: later parts wait for their turn.
   if (stage_ == Stage::handshake)
     return client_leg_ == Leg::open && !client_wants_close_ && handshake_->awaits_client();
   if (client_leg_ == Leg::close_sent || !farewell_.empty()) return true;

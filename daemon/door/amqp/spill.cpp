@@ -140,7 +140,9 @@ void Spill::returned(const std::shared_ptr<Delivery>& delivery, Result<Buffer> f
   if (channel == nullptr) return;
   if (!frames) {
     // The broker still has it.
-    core_.close_channel(*channel, 541, "INTERNAL_ERROR - a delivery that was held: " + frames.error());
+    core_.close_channel(
+        *channel, 541,
+        "INTERNAL_ERROR - cannot read a held delivery from its scratch file: " + frames.error());
     return;
   }
   delivery->frames = std::move(frames.value());

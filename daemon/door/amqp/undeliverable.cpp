@@ -68,7 +68,7 @@ void Undeliverable::fail(const std::shared_ptr<Delivery>& delivery, const std::s
     give_up_return(*channel, delivery);
     return;
   }
-  // What closes gives it back.
+  // A channel that closes gives the delivery back to the broker.
   if (channel->state != Channel::State::open) return;
   if ((is_parked_queue(delivery->queue) || !is_parkable(delivery->header)) && hand_over(*channel, delivery))
     return;
@@ -167,9 +167,9 @@ void Undeliverable::not_parked(Channel& channel, const std::shared_ptr<Delivery>
   if (!std::exchange(delivery->is_told, true)) {
     tell_trouble(
         "message stays unacknowledged", "queue " + delivery->queue,
-        fmt::format("session={} channel={} queue={} message stays unacknowledged, those behind it go on: it "
-                    "can be neither restored nor parked{}: {} reason=\"{}\"",
-                    core_.session_id, delivery->channel, delivery->queue, again ? " (tried again)" : "", why,
+        fmt::format("session={} channel={} queue={} message stays unacknowledged, those behind it go on: "
+                    "bellhop can neither restore nor park it{}: {} reason=\"{}\"",
+                    core_.session_id, delivery->channel, delivery->queue, again ? ", and retries" : "", why,
                     delivery->reason),
         spdlog::level::err);
   }
@@ -218,7 +218,7 @@ bool Undeliverable::is_full() const {
   return parking_bytes_ >= parking_bytes_high && parking_ >= on_their_way_max * core_.open_channels();
 }
 
-// False: nobody is there to be handed it.
+// False: there is no consumer to hand it to.
 bool Undeliverable::hand_over(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
   if (core_.client_gone || channel.state != Channel::State::open || delivery->method.empty()) return false;
   if (delivery->kind == DeliveryKind::deliver && !channel.consumers.contains(delivery->consumer_tag))
@@ -234,7 +234,7 @@ bool Undeliverable::hand_over(Channel& channel, const std::shared_ptr<Delivery>&
   return true;
 }
 
-// Nothing is left to do for it but the acknowledgement of the original.
+// Only the acknowledgement of the original is left to do.
 void Undeliverable::settle(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
   delivery->state = Delivery::State::settled;
   if (!delivery->no_ack && channel.tags.owner(delivery->tag) == TagWindow::Owner::bellhop) {
@@ -266,7 +266,7 @@ void Undeliverable::park_unhanded(Channel& channel, const std::shared_ptr<Delive
   core_.lanes->take_out(channel, delivery);
   if (delivery->state == State::plain) unframe(*delivery);
   delivery->permanent = true;
-  // Back into a parked queue it goes with the reason that it has.
+  // A message that returns to a parked queue keeps its reason.
   if (delivery->reason.empty() && !is_parked_queue(delivery->queue)) {
     delivery->reason = delivery->unavailable.empty() ? "its consumer ended before it could be handed over"
                                                      : "store unavailable: " + delivery->unavailable;

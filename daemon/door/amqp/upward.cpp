@@ -59,7 +59,7 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
       }
       return true;
     case State::local_closing:
-      // What follows the client's last word is not looked at, as the broker does when it closes a channel.
+      // bellhop ignores what follows the client's close, as the broker does.
       if (channel.untold) {
         if (number == method::channel_close) channel.untold->answers_client = true;
       } else if (number == method::channel_close) {
@@ -68,7 +68,7 @@ bool Upward::on_channel_frame(Channel& channel, const Frame& frame) {
       } else if (number == method::channel_close_ok) {
         core_.forget_channel(channel.id);
       } else if (number == method::channel_open && channel.closes_crossed) {
-        // Closes that crossed: the answer to its own was enough for it.
+        // The closes crossed: the client has its answer already.
         core_.forget_channel(channel.id);
         return on_frame(frame);
       }

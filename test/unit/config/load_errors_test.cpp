@@ -23,8 +23,7 @@ Lines errors_after_broker(const std::string& yaml) {
 
 TEST_CASE("a file that cannot be read", "[config]") {
   CHECK(load_file("/nowhere/bellhop.yaml").errors ==
-        Lines{"/nowhere/bellhop.yaml:1:1: file: cannot be read: No such file or directory, allowed: a "
-              "readable YAML file"});
+        Lines{"/nowhere/bellhop.yaml: cannot be read: No such file or directory"});
 }
 
 TEST_CASE("an empty file lacks the one key that is required", "[config]") {

@@ -63,8 +63,7 @@ TEST_CASE("a wildcard inside of a word", "[config]") {
 
 TEST_CASE("a secret in a file that everybody may read", "[config]") {
   const std::string text =
-      "is a secret, and every user of this host may read the file: take the others' right away (chmod o-r), "
-      "or "
+      "is a secret, and every user of this host may read the file: chmod o-r the file, or "
       "put the secret elsewhere, as in ${file:/run/secrets/x}";
   const std::string password = "broker: { url: amqp://localhost, username: app, password: hunter2 }\n";
   CHECK(warnings_of_file(password, 0644) == Lines{":1:59: broker.password: " + text});

@@ -180,7 +180,8 @@ TEST_CASE("a live socket is refused and goes on", "[listener]") {
   first.listens = {first.unix_listen()};
   REQUIRE(first.open() == "");
   second.listens = first.listens;
-  REQUIRE(second.open() == "listen: unix: " + first.path() + ": another process is listening there");
+  REQUIRE(second.open() ==
+          "listen: unix: " + first.path() + ": another process listens there; end it or choose another path");
   REQUIRE(std::filesystem::exists(first.path()));
 }
 
@@ -208,12 +209,13 @@ TEST_CASE("what cannot be bound is explained", "[listener]") {
     listen.path = rig.folder.path + "/none/bellhop.sock";
     rig.listens = {listen};
     REQUIRE(rig.open() == "listen: unix: " + listen.path +
-                              ": cannot bind, its folder has to be there: No such file or directory");
+                              ": cannot bind: No such file or directory; create the socket's folder, "
+                              "writable for bellhop's user");
   }
   SECTION("an unknown group, and nothing is left behind") {
     listen.group = "no-such-group";
     rig.listens = {listen};
-    REQUIRE(rig.open() == "listen: group: there is no group `no-such-group`");
+    REQUIRE(rig.open() == "listen: group: this host has no group 'no-such-group'");
     REQUIRE_FALSE(std::filesystem::exists(rig.path()));
   }
   SECTION("a port that is taken, and the listener before it is gone again") {

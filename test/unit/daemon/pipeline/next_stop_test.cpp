@@ -129,7 +129,7 @@ TEST_CASE("a step whose queue's name would be too long leads nowhere", "[next_st
   CHECK(advanced(declared("a," + fits, 0), {}, {returns}) == "returns|" + fits);
   CHECK(
       advanced(declared("a," + too_long, 0), {}, {returns}) ==
-      "routing slip: a step of pipeline 'returns' has a name with which its queue's would have more than 255 "
+      "routing slip: a step of pipeline 'returns' has too long a name: its queue's would have more than 255 "
       "bytes");
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("without a slip a message stands at the step whose queue it came from"
   CHECK(to_hex(next.value().fields) == to_hex(declared("validate,reserve,dispatch", 2, fresh)));
   CHECK(next.value().run_id == fresh);
   CHECK(advanced({}, {}, routing().step_of_queue("orders.dispatch")) == "finished");
-  CHECK(advanced({}, {}, routing().step_of_queue("orders.gone")).find("carries none") != std::string::npos);
+  CHECK(advanced({}, {}, routing().step_of_queue("orders.gone")).find("has none") != std::string::npos);
   // A slip that is there counts.
   CHECK(advanced(declared("validate,reserve,dispatch", 0), {}, reserve) == "orders|reserve");
 }
@@ -188,7 +188,9 @@ TEST_CASE("of both forms the itinerary counts, and only it is rewritten", "[next
 
 TEST_CASE("a slip that cannot be read or may not be followed is an error", "[next_stop]") {
   CHECK(advanced({}) ==
-        "routing slip: the message carries none, and bellhop-ack names no delivery from the queue of a step");
+        "routing slip: the message has none, and bellhop-ack names no delivery from a step's queue; pass on "
+        "the "
+        "headers of the input");
   CHECK(advanced(itinerary("nonsense")).starts_with("header acemq-routing-slip: not JSON"));
   const std::string forbidden =
       R"({"steps":[{"exchange":"a","routingKey":"b"},{"exchange":"amq.fanout","routingKey":"k"}]})";
