@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace bellhop {
 
@@ -24,6 +25,31 @@ class Room {
  private:
   const uint64_t bytes_max_;
   std::atomic<uint64_t> used_{0};
+};
+
+// A part of a room, given back with its owner. Empty when there was no place for it.
+class RoomShare {
+ public:
+  RoomShare() = default;
+  RoomShare(Room& room, uint64_t bytes) {
+    if (!room.take(bytes)) return;
+    room_ = &room;
+    bytes_ = bytes;
+  }
+  ~RoomShare() {
+    if (room_ != nullptr) room_->give_back(bytes_);
+  }
+  RoomShare(RoomShare&& other) noexcept { *this = std::move(other); }
+  RoomShare& operator=(RoomShare&& other) noexcept {
+    std::swap(room_, other.room_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  explicit operator bool() const { return room_ != nullptr; }
+
+ private:
+  Room* room_ = nullptr;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace bellhop

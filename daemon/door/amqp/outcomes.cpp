@@ -102,6 +102,26 @@ void Outcomes::on_confirm(Channel& channel, const Frame& frame, bool nack) {
   }
 }
 
+void Outcomes::remember(Channel& channel, std::unique_ptr<Sent>& sent) {
+  const size_t bytes = sent->bytes();
+  auto has_room = [&] {
+    sent->of_session = RoomShare(core_.remembered, bytes);
+    if (sent->of_session) sent->of_process = RoomShare(core_.shared.remembered, bytes);
+    return static_cast<bool>(sent->of_process);
+  };
+  while (!has_room()) {
+    if (!channel.tx && !channel.sent.empty()) {
+      channel.sent.pop_front();
+      continue;
+    }
+    sent->of_session = {};
+    sent->mandatory = false;
+    sent->header = {};
+    if (!sent->transaction.claim() || !channel.tx) sent.reset();
+    return;
+  }
+}
+
 // A return carries no tag: it belongs to the earliest unsettled mandatory publish that looks like it, if
 // there is one with that very content header.
 std::unique_ptr<Sent> Outcomes::match_return(Channel& channel) {

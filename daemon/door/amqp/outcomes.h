@@ -18,6 +18,10 @@ class Outcomes {
 
   // basic.ack or basic.nack of the broker.
   void on_confirm(Channel& channel, const proto::Frame& frame, bool nack);
+  // Takes room for what is remembered of a publish. When there is none the channel's oldest are forgotten, in
+  // a transaction the newest: the return of such a one goes down as the broker sends it, its payload
+  // restored. `sent` is null then, or no more than its transaction.
+  void remember(Channel& channel, std::unique_ptr<Sent>& sent);
   // Notes in `sent` what tells its return from others: the content header as it was sent.
   static void remember_header(Sent& sent, Bytes header_payload);
   // The publish that the return arriving on the channel belongs to, taken out of what is remembered; null

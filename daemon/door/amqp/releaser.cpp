@@ -136,6 +136,7 @@ void Releaser::pump(Channel& channel) {
 
 void Releaser::published(Channel& channel, std::unique_ptr<Sent> sent) {
   channel.tx_dirty = channel.tx;
+  if (sent != nullptr) core_.outcomes->remember(channel, sent);
   if (sent != nullptr) sent->tx_number = channel.tx_number;
   if (channel.confirm) {
     uint32_t token = 0;

@@ -193,12 +193,14 @@ void SessionCore::give_back(Channel* channel, uint64_t bytes) {
 void SessionCore::take_for_client(Channel& channel, uint64_t bytes) {
   held_for_client_bytes_ += bytes;
   channel.backlog_for_client_bytes += bytes;
+  shared.held_for_clients.fetch_add(bytes, std::memory_order_relaxed);
   take(&channel, bytes);
 }
 
 void SessionCore::give_back_for_client(Channel& channel, uint64_t bytes) {
   held_for_client_bytes_ -= bytes;
   channel.backlog_for_client_bytes -= bytes;
+  shared.held_for_clients.fetch_sub(bytes, std::memory_order_relaxed);
   give_back(&channel, bytes);
 }
 

@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <set>
@@ -51,7 +52,9 @@ struct Shared {
   std::unique_ptr<Budget> budget;
   SpillSpace spill;
   BrokerNodes nodes;
-  Room parks{uint64_t{64} << 20};  // what all sessions keep in memory of messages that are being parked
+  std::atomic<uint64_t> held_for_clients{0};  // bytes in all sessions' lanes
+  Room parks{uint64_t{64} << 20};       // what all sessions keep in memory of messages that are being parked
+  Room remembered{uint64_t{32} << 20};  // what all sessions remember of publishes that may come back
   std::unique_ptr<Room>
       hop_bodies;  // limits.inflight_bytes: of hops that are collected, until they are whole
   std::string host;
@@ -77,6 +80,8 @@ class SessionCore {
   uint16_t private_channel_id = 0;  // 0: there is none
   std::string broker_user;     // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
   bool has_own_login = false;  // bellhop is that user; else the client is, and the broker decides what it may
+
+  Room remembered{uint64_t{8} << 20};  // of all.remembered. Outlives the channels
 
   std::set<std::string> exclusive_queues;  // that this connection declared, under names of the client's
   // A queue that the broker named is parked like an exclusive one by its name: a client may make any number
@@ -173,6 +178,15 @@ class SessionCore {
   }
   uint64_t collected_bytes = 0;  // of held_bytes: bodies that only more of the client's frames can complete
   uint64_t held_for_client_bytes() const { return held_for_client_bytes_; }
+  // All sessions together hold so much for their clients that each spills what it can.
+  bool spills_early() const {
+    return shared.held_for_clients.load(std::memory_order_relaxed) >= spill_all_bytes;
+  }
+  // They hold so much that none takes more than a little. Looked at again with the session's next tick.
+  bool holds_too_much() const {
+    return held_for_client_bytes_ >= floor_bytes &&
+           shared.held_for_clients.load(std::memory_order_relaxed) >= hold_all_bytes;
+  }
 
   // Set by the session.
   std::function<void(uint16_t code, const std::string& text, uint32_t method)> on_close_connection;
@@ -183,6 +197,7 @@ class SessionCore {
   size_t transfers = 0;     // uploads and fetches that hold one of limits.transfers_per_session
 
   static constexpr uint64_t floor_bytes = uint64_t{1} << 20;
+  static constexpr uint64_t spill_all_bytes = uint64_t{48} << 20, hold_all_bytes = uint64_t{96} << 20;
 
  private:
   std::vector<std::unique_ptr<Channel>> channels_;

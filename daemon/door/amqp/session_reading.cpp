@@ -38,7 +38,7 @@ bool Session::broker_may_advance() const {
   // What a get's park holds up is freed only by what the broker says next, and that stands behind the
   // deliveries that it sent before.
   const uint64_t held_bytes = core_->held_for_client_bytes();
-  return (held_bytes < backlog_bytes_high || core_->collecting != 0 ||
+  return ((held_bytes < backlog_bytes_high && !core_->holds_too_much()) || core_->collecting != 0 ||
           (core_->undeliverable->is_parking_gets() && held_bytes < get_backlog_bytes_high)) &&
          !core_->undeliverable->is_full();
 }

@@ -66,7 +66,9 @@ Result<Buffer> SpillFile::read(uint64_t offset, size_t count) const {
 
 void Spill::consider(const std::shared_ptr<Delivery>& delivery) {
   const size_t bytes = delivery->frames.size();
-  if (core_.held_for_client_bytes() < spill_from_bytes || bytes < spilled_bytes_min) return;
+  if (bytes < spilled_bytes_min ||
+      (core_.held_for_client_bytes() < spill_from_bytes && !core_.spills_early()))
+    return;
   if (delivery->state != Delivery::State::plain || delivery->kind != DeliveryKind::deliver) return;
   if (delivery->open || delivery->no_ack || core_.now_ms() < try_again_at_ms_) return;
   auto file = current_.lock();
