@@ -26,7 +26,7 @@
 #include "config/config.h"
 #include "daemon/broker/address.h"
 #include "daemon/broker/broker_nodes.h"
-#include "daemon/broker/tls_stream.h"
+#include "daemon/wire/tls_stream.h"
 #include "proto/result.h"
 
 namespace bellhop {

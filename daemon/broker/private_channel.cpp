@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "daemon/broker/outbox.h"
+#include "daemon/wire/outbox.h"
 #include "proto/content_header.h"
 #include "proto/method.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "daemon/broker/tls_stream.h"
+#include "daemon/wire/tls_stream.h"
 #include "proto/result.h"
 
 namespace bellhop {

@@ -51,8 +51,8 @@ class Upload {
   virtual void finish(std::function<void(Result<Claim>)> done) = 0;
 };
 
-// A part of a payload, and who keeps its bytes. They may be a mapped file's, see claims/mapped_piece.h: to be
-// handed to the kernel and not looked at.
+// A part of a payload, and who keeps its bytes. They may be a mapped file's, see
+// claims/filesystem/mapped_piece.h: to be handed to the kernel and not looked at.
 struct Piece {
   Bytes bytes;
   std::shared_ptr<const void> owner;

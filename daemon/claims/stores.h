@@ -1,21 +1,19 @@
-// All configured stores by name, made once at start and shared by all sessions.
+// All configured stores by name, made once at start and shared by all sessions. cli/open_stores.h makes them.
 #pragma once
 
 #include <memory>
 #include <string_view>
 #include <vector>
 
-#include "config/config.h"
 #include "daemon/claims/claim_store.h"
 
 namespace bellhop {
 
 class Stores {
  public:
-  // Makes every configured store. Errors name the store: a path that is no directory, a group that does not
-  // exist, ... A directory that is not there or not writable now is no error but a warning in the log: it may
-  // be mounted later.
-  static Result<std::unique_ptr<Stores>> open(const config::Config& config);
+  // `fallback` is the name of one of `stores`, or empty.
+  Stores(std::vector<std::unique_ptr<ClaimStore>> stores, std::string_view fallback)
+      : stores_(std::move(stores)), fallback_(find(fallback)) {}
 
   ClaimStore* find(std::string_view name) const;      // null when there is none
   ClaimStore* fallback() const { return fallback_; }  // claim_check.store, null when none is configured
@@ -25,8 +23,8 @@ class Stores {
   void close();
 
  private:
-  std::vector<std::unique_ptr<ClaimStore>> stores_;
-  ClaimStore* fallback_ = nullptr;
+  const std::vector<std::unique_ptr<ClaimStore>> stores_;
+  ClaimStore* const fallback_;
 };
 
 }  // namespace bellhop

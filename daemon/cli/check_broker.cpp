@@ -6,8 +6,8 @@
 
 #include "config/problems.h"
 #include "daemon/broker/existing.h"
-#include "daemon/broker/tls_context.h"
 #include "daemon/ops/signals.h"
+#include "daemon/wire/tls_context.h"
 
 namespace bellhop {
 

@@ -16,6 +16,7 @@
 #include "config/retention_warnings.h"
 #include "config/slip_warnings.h"
 #include "daemon/broker/control.h"
+#include "daemon/cli/open_stores.h"
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
 #include "daemon/ops/log.h"
@@ -72,7 +73,7 @@ class Daemon {
     shared_.routing = std::make_unique<config::RoutingTable>(shared_.config);
     shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
     shared_.hop_bodies = std::make_unique<Room>(config.limits.inflight_bytes);
-    auto stores = Stores::open(config);
+    auto stores = open_stores(config);
     if (!stores) return fail(stores.error());
     shared_.stores = std::move(stores.value());
     if (config.broker.uses_tls()) {

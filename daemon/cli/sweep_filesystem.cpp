@@ -1,8 +1,8 @@
 #include "daemon/cli/sweep_filesystem.h"
 
 #include "config/units.h"
-#include "daemon/claims/filesystem_store.h"
-#include "daemon/claims/retention.h"
+#include "daemon/claims/filesystem/filesystem_store.h"
+#include "daemon/claims/filesystem/retention.h"
 
 namespace bellhop {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "daemon/claims/s3_sweep.h"
+#include "daemon/claims/s3/s3_sweep.h"
 
 namespace bellhop {
 

@@ -59,7 +59,7 @@ def test_every_link_leads_somewhere():
 
 
 def test_every_source_file_that_a_document_names_is_there():
-    """`claims/backoff.h`, or `broker/link.*` for a header and its source: the end of a path from the root."""
+    """`ops/backoff.h`, or `wire/link.*` for a header and its source: the end of a path from the root."""
     sources = [shown(path) for path in files() if path.suffix in (".h", ".cpp", ".py")]
     missing, seen = [], 0
     for path in documents():

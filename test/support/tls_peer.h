@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "daemon/broker/tls_stream.h"
+#include "daemon/wire/tls_stream.h"
 #include "proto/bytes.h"
 #include "test/support/certificates.h"
 #include "test/support/sockets.h"

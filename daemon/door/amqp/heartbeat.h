@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "daemon/broker/link.h"
+#include "daemon/wire/link.h"
 #include "proto/frame.h"
 
 namespace bellhop {

@@ -14,15 +14,15 @@
 
 #include "config/routing_table.h"
 #include "daemon/broker/broker_nodes.h"
-#include "daemon/broker/link.h"
-#include "daemon/broker/tls_context.h"
-#include "daemon/claims/room.h"
 #include "daemon/claims/stores.h"
 #include "daemon/door/amqp/channel.h"
 #include "daemon/door/amqp/client_writer.h"
 #include "daemon/door/amqp/spill.h"
 #include "daemon/ops/budget.h"
 #include "daemon/ops/mailbox.h"
+#include "daemon/ops/room.h"
+#include "daemon/wire/link.h"
+#include "daemon/wire/tls_context.h"
 #include "proto/uuid.h"
 
 namespace bellhop {

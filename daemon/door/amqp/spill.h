@@ -16,10 +16,10 @@
 #include <string>
 #include <unordered_map>
 
-#include "daemon/claims/room.h"
-#include "daemon/claims/scratch_file.h"
-#include "daemon/claims/thread_pool.h"
 #include "daemon/message/delivery.h"
+#include "daemon/ops/room.h"
+#include "daemon/ops/scratch_file.h"
+#include "daemon/ops/thread_pool.h"
 
 namespace bellhop {
 

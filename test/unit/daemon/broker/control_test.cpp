@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "daemon/broker/tls_context.h"
+#include "daemon/wire/tls_context.h"
 #include "test/support/catch.h"
 #include "test/support/sockets.h"
 

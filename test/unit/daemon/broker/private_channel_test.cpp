@@ -1,6 +1,6 @@
 #include "daemon/broker/private_channel.h"
 
-#include "daemon/broker/outbox.h"
+#include "daemon/wire/outbox.h"
 #include "proto/method.h"
 #include "test/support/catch.h"
 #include "test/support/hex.h"

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "daemon/claims/claim_store.h"
-#include "daemon/claims/filesystem_store.h"
+#include "daemon/claims/filesystem/filesystem_store.h"
 #include "test/support/catch.h"
 
 namespace bellhop {

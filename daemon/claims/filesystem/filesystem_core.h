@@ -1,0 +1,32 @@
+// What a filesystem store shares with its uploads and objects, which may outlive it: the place, the threads,
+// the keys.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/claims/filesystem/directory_abilities.h"
+#include "daemon/claims/filesystem/store_directory.h"
+#include "daemon/claims/key_source.h"
+#include "daemon/claims/keys_under_way.h"
+#include "daemon/ops/thread_pool.h"
+
+namespace bellhop {
+
+struct FilesystemCore {
+  FilesystemCore(StorePlace store_place, ThreadShares threads, ThreadShares verifying_threads)
+      : place(std::move(store_place)), pool(threads), verifying(verifying_threads) {}
+
+  const StorePlace place;
+  DirectoryAbilities abilities;
+  KeySource keys;
+  KeysUnderWay keys_under_way;
+  SharedSync directory_sync;
+  ThreadPool pool;
+  ThreadPool verifying;  // large objects: work for the processors, and in nobody's way
+};
+
+// Removes an object, later, on one of the store's threads. A failure is logged: retention takes the orphan.
+void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key);
+
+}  // namespace bellhop

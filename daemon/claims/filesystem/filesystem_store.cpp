@@ -1,0 +1,167 @@
+#include "daemon/claims/filesystem/filesystem_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <thread>
+
+#include "daemon/claims/filesystem/filesystem_fetch.h"
+#include "daemon/claims/filesystem/filesystem_upload.h"
+#include "daemon/ops/errno_text.h"
+#include "proto/claim_frame.h"
+
+namespace bellhop {
+
+namespace {
+
+// One session alone may have twelve at work on its uploads, or on its fetches; whoever comes then finds one
+// of its own.
+constexpr ThreadShares shares{.threads_max = 16, .one_kind_max = 14, .one_line_max = 12};
+constexpr int verifying_niceness = 10;
+
+// More than there are processors would only wait for each other, and take the processors from the sessions.
+ThreadShares verifying_shares() {
+  const size_t count = std::clamp<size_t>(std::thread::hardware_concurrency(), 2, 12);
+  return {.threads_max = count, .one_kind_max = count, .one_line_max = count, .niceness = verifying_niceness};
+}
+
+Result<gid_t> group_id(const std::string& name) {
+  gid_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error == std::errc{} && end == name.data() + name.size()) return number;
+  std::array<char, 16384> space;
+  group entry{}, *found = nullptr;
+  if (getgrnam_r(name.c_str(), &entry, space.data(), space.size(), &found) != 0 || found == nullptr) {
+    return Error{fmt::format("there is no group '{}' on this host", name)};
+  }
+  return found->gr_gid;
+}
+
+// What a start does to the directory: looks, finds out what it can, and writes the marker if it may.
+Result<void> prepare(FilesystemCore& core) {
+  const StorePlace& place = core.place;
+  struct stat status {};
+  if (::stat(place.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    return Error{fmt::format("store '{}': {} is not a directory", place.name, place.path)};
+  }
+  const auto directory = StoreDirectory::open(place);
+  if (!directory) {
+    spdlog::warn("{}; until it is there bellhop nacks publishes that need it, and holds deliveries",
+                 directory.error());
+    return {};
+  }
+  if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    const int error = errno;
+    fstat(directory.value().fd(), &status);
+    spdlog::warn(
+        "store '{}': {} is read-only for bellhop: {} (it belongs to {}; bellhop runs as uid {}); bellhop "
+        "nacks "
+        "publishes that need it",
+        place.name, place.path, errno_text(error), owner_and_mode(status), geteuid());
+  } else {
+    const bool sync_directory =
+        core.abilities.of(place, directory.value(), core.keys.next()).sync_directory && place.fsync;
+    if (place.marker_required) {
+      auto written = directory.value().write_marker(place, sync_directory);
+      if (!written) spdlog::warn("{}", written.error());
+    }
+  }
+  if (auto marker = directory.value().check_marker(place); !marker) {
+    spdlog::warn("{}; set `marker: optional` for a directory that no bellhop writes to", marker.error());
+  }
+  return {};
+}
+
+}  // namespace
+
+void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key) {
+  auto under_way = std::make_shared<KeyUnderWay>(core->keys_under_way, key);
+  core->pool.run(nullptr, Work::upkeep, [place = &core->place, core, key, under_way] {
+    if (!proto::is_issued_key(key)) return;
+    const auto directory = StoreDirectory::open(*place);
+    if (!directory) {
+      spdlog::warn("claim {} stays behind: {}", key, directory.error());
+    } else if (unlinkat(directory.value().fd(), key.c_str(), 0) != 0 && errno != ENOENT) {
+      spdlog::warn("claim {} stays in store '{}': unlink: {}", key, place->name, errno_text(errno));
+    }
+  });
+}
+
+Result<StorePlace> FilesystemStore::place_of(const std::string& name, const config::FilesystemStore& config) {
+  StorePlace place{.name = name,
+                   .path = config.path,
+                   .mode = config.mode,
+                   .group = {},
+                   .fsync = config.fsync,
+                   .marker_required = config.marker_required,
+                   .unnamed_files = true};
+  if (!config.group.empty()) {
+    const auto group = group_id(config.group);
+    if (!group) return Error{fmt::format("store '{}': {}", name, group.error())};
+    place.group = group.value();
+  }
+  return place;
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
+                                                               const config::FilesystemStore& config,
+                                                               proto::KeyRule keys) {
+  auto place = place_of(name, config);
+  if (!place) return Error{place.error()};
+  auto store = open(std::move(place.value()), keys);
+  if (store && config.retention_ms) {
+    store.value()->retention_ = std::make_unique<Retention>(
+        store.value()->core_->place, std::chrono::seconds(*config.retention_ms / 1000));
+  }
+  return store;
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place, proto::KeyRule keys) {
+  std::unique_ptr<FilesystemStore> store(new FilesystemStore(std::move(place), keys));
+  if (auto prepared = prepare(*store->core_); !prepared) return Error{prepared.error()};
+  // In the background: a large directory must not delay the start.
+  store->core_->pool.run(nullptr, Work::upkeep, [core = store->core_] {
+    const auto directory = StoreDirectory::open(core->place);
+    const size_t removed = directory ? sweep_unfinished(directory.value()) : 0;
+    if (removed != 0)
+      spdlog::info("store '{}': removed {} unfinished objects older than 24 h", core->place.name, removed);
+  });
+  return store;
+}
+
+FilesystemStore::FilesystemStore(StorePlace place, proto::KeyRule keys)
+    : ClaimStore(place.name, keys),
+      core_(std::make_shared<FilesystemCore>(std::move(place), shares, verifying_shares())) {}
+
+FilesystemStore::~FilesystemStore() {
+  core_->verifying.stop();
+  core_->pool.stop();
+}
+
+void FilesystemStore::close() {
+  retention_.reset();
+  core_->pool.stop();
+}
+
+std::unique_ptr<Upload> FilesystemStore::begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) {
+  return std::make_unique<FilesystemUploadHandle>(
+      std::make_shared<FilesystemUpload>(core_, size_bytes, std::move(executor)));
+}
+
+void FilesystemStore::fetch_redeemable(const std::string& key, const Expected& expected,
+                                       std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
+                                       std::function<void(FetchResult)> done) {
+  fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
+}
+
+void FilesystemStore::remove(const std::string& key) {
+  remove_object(core_, key);
+}
+
+}  // namespace bellhop

@@ -1,0 +1,66 @@
+// The directory of a filesystem store (daemon/claims/README.md, "Filesystem store"): one flat directory, file
+// name = key, contents = payload, and a marker file that tells the store from a bare mount point. Blocking
+// calls: for a store's own threads, and for the start.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "daemon/claims/filesystem/shared_sync.h"
+#include "daemon/ops/file_descriptor.h"
+#include "proto/result.h"
+
+namespace bellhop {
+
+// Where a store is and how it writes. Immutable.
+struct StorePlace {
+  std::string name;  // the store's configured name
+  std::string path;
+  mode_t mode = 0640;
+  std::optional<gid_t> group;  // unset: the process's own
+  bool fsync = true;
+  bool marker_required = true;
+  bool unnamed_files = true;  // false: never O_TMPFILE, as on filesystems that have none
+};
+
+// One opening of the directory. It is opened anew for each transfer: a mount that went or came back is
+// noticed.
+class StoreDirectory {
+ public:
+  // An error says that the store is unavailable, and why.
+  static Result<StoreDirectory> open(const StorePlace& place);
+
+  int fd() const { return fd_.get(); }
+  // Device and inode; both 0 when the filesystem does not say.
+  SharedSync::Place identity() const;
+  bool is_same_as(const StoreDirectory& other) const;
+  bool has_marker() const;
+  // An error when the place requires the marker and it is not there: the mount is gone, nothing may be
+  // written.
+  Result<void> check_marker(const StorePlace& place) const;
+  // Writes the marker if it is not there yet, and syncs it when that is wanted. Only at a bellhop's start.
+  Result<void> write_marker(const StorePlace& place, bool sync_directory) const;
+  Result<void> sync() const;
+
+ private:
+  explicit StoreDirectory(FileDescriptor fd) : fd_(std::move(fd)) {}
+  FileDescriptor fd_;
+};
+
+inline constexpr char marker_name[] = ".bellhop-store";
+
+// Gives a file without a name (O_TMPFILE) a name. 0 or an errno; a name that is there already is not
+// replaced.
+int link_unnamed(int fd, int directory_fd, const std::string& name);
+
+// Removes unfinished objects older than 24 h, of whichever bellhop: younger ones may be another sidecar's
+// live uploads. Returns how many.
+size_t sweep_unfinished(const StoreDirectory& directory);
+
+// "uid 1000 (app), gid 1000 (app), mode 0600"
+std::string owner_and_mode(const struct stat& status);
+
+}  // namespace bellhop

@@ -1,0 +1,16 @@
+// Whether an S3 store can be used: a small object is written, read and removed at start. A failure is logged
+// as what it is and tried again, with backoff, until it goes well; bellhop serves meanwhile.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/claims/s3/s3_core.h"
+
+namespace bellhop {
+
+// Any thread. Goes on by itself until it succeeds or the store ends.
+void probe_until_it_works(const std::shared_ptr<S3Core>& core);
+
+}  // namespace bellhop

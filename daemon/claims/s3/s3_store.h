@@ -1,0 +1,40 @@
+// Payloads as objects of a bucket, one a claim, named prefix + key. Works with AWS S3, MinIO, Ceph RGW and
+// others that speak the S3 API with Signature Version 4. All requests of a store go through one thread
+// (curl_loop.h), so that its connections are shared by all sessions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "daemon/claims/claim_store.h"
+#include "daemon/claims/s3/s3_core.h"
+
+namespace bellhop {
+
+class S3Store : public ClaimStore {
+ public:
+  // Once at start. A service that cannot be reached now, a bucket that is not there or a key that is refused
+  // is a warning in the log; no credentials at all is an error.
+  static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config,
+                                               proto::KeyRule keys);
+  // As close(), but for a second at most. Uploads and objects may outlive it.
+  ~S3Store() override;
+
+  std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
+  void remove(const std::string& key) override;
+  void close() override;
+  std::vector<std::string> uploads_under_way() const override { return core_->keys_under_way.all(); }
+
+ private:
+  S3Store(std::shared_ptr<S3Core> core, proto::KeyRule keys)
+      : ClaimStore(core->name, keys), core_(std::move(core)) {}
+  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
+                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+
+  std::shared_ptr<S3Core> core_;
+  bool is_closed_ = false;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,55 @@
+// A payload on its way into an S3 store: in memory while it is small and there is room, else in a scratch
+// file. So every attempt, of the whole or of a part, can be made again from its first byte, whatever became
+// of the one before it, and memory stays bounded. (The other way, to keep a payload's bytes in memory until
+// the service has acknowledged them, would need a part's size for each upload that has begun, and uploads
+// that wait for their clients could hold all of it.)
+//
+// One thread: the store's.
+#pragma once
+
+#include <memory>
+
+#include "daemon/claims/s3/s3_core.h"
+#include "daemon/ops/scratch_file.h"
+
+namespace bellhop {
+
+class Spool {
+ public:
+  // `window_bytes` is the most that is kept at one time of the `payload_bytes`.
+  static Result<std::shared_ptr<Spool>> create(const S3Core& core, uint64_t payload_bytes,
+                                               uint64_t window_bytes);
+  ~Spool();
+  Spool(const Spool&) = delete;
+  Spool& operator=(const Spool&) = delete;
+
+  Result<void> append(Bytes piece);
+  uint64_t size_bytes() const { return size_bytes_; }  // so far
+  // Precondition: not dropped. At most what is there.
+  Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) const;
+  // Not needed again.
+  void drop(uint64_t offset, uint64_t bytes);
+
+ private:
+  Spool() = default;
+  std::shared_ptr<Room> memory_;  // of which room_bytes_ are taken; null: a file
+  uint64_t room_bytes_ = 0;
+  Buffer bytes_;
+  std::unique_ptr<ScratchFile> file_;
+  uint64_t size_bytes_ = 0;
+};
+
+// A piece of a spool as a request's body.
+class SpoolBody : public S3Body {
+ public:
+  SpoolBody(std::shared_ptr<const Spool> spool, uint64_t offset, uint64_t size_bytes)
+      : spool_(std::move(spool)), offset_(offset), size_bytes_(size_bytes) {}
+  uint64_t size_bytes() const override { return size_bytes_; }
+  Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) override;
+
+ private:
+  const std::shared_ptr<const Spool> spool_;
+  const uint64_t offset_, size_bytes_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,17 @@
+// Makes the stores that a configuration names: the one place that knows every kind.
+#pragma once
+
+#include <memory>
+
+#include "config/config.h"
+#include "daemon/claims/stores.h"
+#include "proto/result.h"
+
+namespace bellhop {
+
+// Makes every configured store. Errors name the store: a path that is no directory, a group that does not
+// exist, ... A directory that is not there or not writable now is no error but a warning in the log: it may
+// be mounted later. May block, as the filesystem does.
+Result<std::unique_ptr<Stores>> open_stores(const config::Config& config);
+
+}  // namespace bellhop

@@ -1,0 +1,147 @@
+// One leg's socket on a session's loop: bytes in, bytes out, no idea of frames. Owns the descriptor, its
+// uv_poll, the inbound buffer and an Outbox. Stands between the kernel and a session's two legs; the session
+// borrows what one link read into the other link's outbox.
+//
+//     kernel ── recv ──► inbound buffer ── on_bytes ──► owner ── consume()
+//     owner ── outbox().append/borrow ── flush() ──► one sendmsg ──► kernel
+//
+// A link may have a TlsStream, which then stands between it and the kernel in both directions.
+//
+// Callbacks come only from the loop, never from inside flush() or another call, so an owner need not expect
+// re-entry. A link may be closed, and destroyed, inside its own callbacks. One thread: the loop's.
+#pragma once
+
+#include <uv.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/wire/outbox.h"
+#include "daemon/wire/tls_stream.h"
+#include "proto/bytes.h"
+#include "proto/result.h"
+
+namespace bellhop {
+
+class Link;
+
+struct LinkOwner {
+  // New bytes are in unread(). Once a read, however many frames it holds.
+  virtual void on_bytes(Link& link) = 0;
+  // A flush() fell short before; now everything that waited is out.
+  virtual void on_writable_again(Link& link) = 0;
+  // The peer ended or the socket broke; comes once, after the last on_bytes. The owner then closes.
+  virtual void on_end(Link& link, std::string reason) = 0;
+
+ protected:
+  ~LinkOwner() = default;
+};
+
+class Link {
+ public:
+  static constexpr size_t read_bytes = 64 * 1024;
+
+  // Takes the descriptor, which must be non-blocking. The owner must outlive the link, or close() it first.
+  // `tls`, when there is one, has its handshake behind it. `received` was read from there already: it is in
+  // unread() from the start, without an on_bytes.
+  Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr, Bytes received = {});
+  // Closes if close() was not called.
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Begins to read. Before this, the outbox may be filled already.
+  Result<void> start(uv_loop_t* loop);
+
+  // --- in ---
+  // What was received and not consumed. The bytes, consumed ones too, stay where they are until the next
+  // read, that is until control returns to the loop (or release_idle()): so they may be borrowed into another
+  // link's outbox that is flushed before.
+  Bytes unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
+  // Precondition: count <= unread().size().
+  void consume(size_t count);
+  // The next frame needs so many bytes from the start of unread() on: the buffer grows to hold them before
+  // the next read. The owner bounds this (frame_max). A buffer that is full without such a word stops reading
+  // until something is consumed.
+  void expect(size_t need_bytes) {
+    need_bytes_ = need_bytes;
+    wake_if_full();
+  }
+  void pause_reading();
+  // What is in unread() already is the owner's to look at; on_bytes comes with the next read.
+  void resume_reading();
+  bool is_paused() const { return paused_; }
+  // After on_end: what the peer sent before its end may still be in the kernel, for on_end does not wait
+  // until the owner has room. One more read into unread(); false: there is nothing more. Moves bytes as a
+  // read does.
+  bool read_rest();
+  // Gives the inbound buffer's memory back if nothing is in it. For the owner's timer, on an idle session.
+  void release_idle();
+
+  // --- out ---
+  Outbox& outbox() { return outbox_; }
+  // Sends what waits, once a batch. On a short write the rest is kept and sent as the socket takes it; then
+  // on_writable_again. A broken socket is told later by on_end.
+  void flush();
+  // The socket was full at the last flush: what is added waits. The sign to pause the other leg.
+  bool is_blocked() const { return blocked_; }
+  // Ends our direction once everything pending is out (FIN); reading goes on until the peer ends too. Nothing
+  // may be sent afterwards.
+  void shut_down_writes();
+
+  // Stops everything and closes the descriptor at once; pending bytes are dropped. No callback comes
+  // afterwards. `closed` is called from the loop when libuv has let go, also if the link is destroyed before.
+  void close(std::function<void()> closed);
+  bool is_closed() const { return fd_ < 0; }
+  int fd() const { return fd_; }
+
+  // In the loop's time (uv_now): when bytes were last received, and last taken by the socket.
+  uint64_t last_read_ms() const { return last_read_ms_; }
+  uint64_t last_written_ms() const { return last_written_ms_; }
+
+ private:
+  struct Handle;  // outlives the link until libuv lets go
+  static void on_poll(uv_poll_t* poll, int status, int events);
+  static void on_idle(uv_idle_t* idle);
+
+  void update_poll();
+  void wake_if_full() {
+    if (full_) update_poll();
+  }
+  bool may_read() const { return !ended_ && !paused_ && has_room(); }
+  bool has_room() const { return end_ - begin_ < capacity_ || need_bytes_ > capacity_ || capacity_ == 0; }
+  void make_room();
+  ssize_t receive();
+  ssize_t send();
+  bool has_unsent() const;
+  std::string reason_of(const char* what) const;
+  bool read_once(Handle* handle);
+  void drain_then_end(Handle* handle);
+  bool write_pending(Handle* handle);
+  void finish_shutdown();
+  void end(std::string reason);
+
+  int fd_;
+  LinkOwner& owner_;
+  std::unique_ptr<TlsStream> tls_;  // null: plain
+  Handle* handle_ = nullptr;
+  int mask_ = 0;         // what uv_poll watches now
+  bool idling_ = false;  // reads what TLS holds, which uv_poll knows nothing of
+  bool paused_ = false;
+  bool full_ = false;     // not reading because the buffer has no room
+  bool blocked_ = false;  // waiting for UV_WRITABLE
+  bool ended_ = false;
+  bool shut_wanted_ = false;
+  std::string write_error_;  // told by on_end from the loop
+
+  std::unique_ptr<uint8_t[]> buffer_;
+  size_t capacity_ = 0, begin_ = 0, end_ = 0;
+  size_t need_bytes_ = 0;
+  uint32_t small_reads_ = 0;  // reads in a row that a small buffer would have served
+  Outbox outbox_;
+  uint64_t last_read_ms_ = 0, last_written_ms_ = 0;
+};
+
+}  // namespace bellhop
