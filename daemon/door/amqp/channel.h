@@ -15,8 +15,8 @@
 #include "config/routing_table.h"
 #include "daemon/broker/confirm_window.h"
 #include "daemon/broker/tag_window.h"
-#include "daemon/claims/room.h"
 #include "daemon/message/delivery.h"
+#include "daemon/ops/room.h"
 #include "proto/content_header.h"
 #include "proto/method.h"
 
