@@ -37,6 +37,14 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
+// By default glibc learns from the first large buffer that is freed to keep such ones in its arenas, of which
+// each session's thread has one: many sessions then keep what none of them uses. With a fixed limit a large
+// buffer is the system's again once it is freed.
+void give_back_large_buffers() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_TRIM_THRESHOLD, 2 << 20);
+}
+
 // A session takes about six descriptors, so the usual soft limit of 1024 is too low for many of them.
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -237,6 +245,7 @@ int run(const std::string& config_file) {
   set_up_log(*config);
   ignore_other_signals();
   raise_descriptor_limit();
+  give_back_large_buffers();
   spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
   for (const std::string& warning : loaded.warnings) spdlog::warn("{}", warning);
   int code = 0;

@@ -8,7 +8,7 @@ import pytest
 
 from support import amqp
 from support.bellhop import Bellhop
-from support.checks import CHECK, Consumer, Side
+from support.checks import CHECK, Consumer, Marker, Side, check
 from support.rabbitmq import TIME_FACTOR, wait_until
 
 MIB = 1 << 20
@@ -99,6 +99,37 @@ def test_eight_such_bodies_at_once_for_clients_that_read_nothing(small, broker, 
     for side, consumer in zip(all_sides, consumers):
         assert len(consumer.deliver(timeout=120).body) == 60 * MIB + 3
         side.channel.call("queue.delete", queue=side.queue)
+
+
+def held(daemon, broker, name, count, bodies, **consume):
+    """That many consumers, each of whose deliveries stand behind a claim that no store can give now."""
+    Marker(daemon).remove()
+    consumers = []
+    for side in sides(broker, name, count):
+        side.send(check(str(uuid.uuid4())), *bodies)
+        consumers.append(Consumer(daemon, side.queue, **consume))
+        consumers[-1].side = side
+    return consumers
+
+
+def test_large_bodies_behind_held_claims_of_many_sessions(small, broker, name):
+    daemon = small({"consume": {"hold_max": "20s"}})
+    bodies = [CHECK[:2] + b"\x00" + bytes(8 * MIB), bytes(8 * MIB)]
+    for consumer in held(daemon, broker, name, 24, bodies):
+        for _ in bodies:
+            assert len(consumer.deliver(timeout=120).body) == 8 * MIB
+        consumer.client.close()
+        consumer.side.channel.call("queue.delete", queue=consumer.side.queue)
+
+
+def test_large_bodies_that_are_parked_since_their_consumers_have_gone(small, broker, name):
+    daemon = small({"consume": {"hold_max": "60s"}})
+    consumers = held(daemon, broker, name, 8, [bytes(8 * MIB)] * 4, no_ack=True)
+    for consumer in consumers:
+        consumer.side.wait_count(0)
+    for consumer in consumers:
+        consumer.client.abort()
+    wait_until(lambda: daemon.log.count(" closed peer=") == 8, 120, "the end of all sessions")
 
 
 def test_halves_of_hops_on_many_channels(small):

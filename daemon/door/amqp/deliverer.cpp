@@ -20,6 +20,8 @@ namespace {
 
 // The longest claim that is collected. Its key may be wrong; the park then carries it.
 constexpr uint64_t collected_bytes_max = uint64_t{64} * 1024;
+// Of what waits in a lane, by the size that the broker announced: one session holds no more than that anyway.
+constexpr uint64_t reserved_bytes_max = uint64_t{16} << 20;
 
 // The basic.return that is arriving, matched with the publish that the client sent.
 void put_original_return(Buffer& out, const Channel& channel) {
@@ -234,6 +236,11 @@ void Deliverer::begin_plain(Channel& channel, size_t strip_bytes) {
       out.client_tag = delivery->client_tag = out.match->client_tag;
       channel.confirms.hold(delivery->client_tag);
     }
+    // Room for all of it at once: a buffer that grows takes half as much again, and leaves holes.
+    const uint64_t body_bytes = std::min<uint64_t>(out.body_bytes, reserved_bytes_max);
+    const uint64_t frame_count = body_bytes / (core_.frame_bytes_max - frame_overhead_bytes) + 4;
+    delivery->frames.reserve(out.method.view().size() + out.header.view().size() + body_bytes +
+                             frame_count * frame_overhead_bytes);
     core_.lanes->push(channel, lane, std::move(delivery));
   } else {
     core_.writer->begin_content();

@@ -197,7 +197,7 @@ class SessionCore {
   size_t transfers = 0;     // uploads and fetches that hold one of limits.transfers_per_session
 
   static constexpr uint64_t floor_bytes = uint64_t{1} << 20;
-  static constexpr uint64_t spill_all_bytes = uint64_t{48} << 20, hold_all_bytes = uint64_t{96} << 20;
+  static constexpr uint64_t spill_all_bytes = uint64_t{24} << 20, hold_all_bytes = uint64_t{48} << 20;
 
  private:
   std::vector<std::unique_ptr<Channel>> channels_;
