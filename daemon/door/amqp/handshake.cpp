@@ -158,9 +158,9 @@ bool Handshake::check_client(const StartOk& start_ok) {
   tell_trouble("login refused", login.user,
                fmt::format("session={} login refused user={} mechanism={}", core_.session_id, login.user,
                            start_ok.mechanism));
-  core_.close_connection(403, "ACCESS_REFUSED - Login was refused using authentication mechanism " +
-                                  start_ok.mechanism +
-                                  ": this TCP listener has users of its own (listen[].users)");
+  core_.close_connection(
+      403, "ACCESS_REFUSED - Login was refused using authentication mechanism " + start_ok.mechanism +
+               " by bellhop: user and password are not among this TCP listener's own (listen[].users)");
   return false;
 }
 
