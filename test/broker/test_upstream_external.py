@@ -115,4 +115,4 @@ def test_pipelines_are_declared_by_certificate(node, own, name):
 def test_a_pipeline_says_why_its_broker_cannot_be_trusted(node, name):
     with Bellhop({"broker": {"url": f"amqps://guest:guest@{node.tls_address}", "tls": {"ca": shared_authority().ca, "server_name": "x.test"}},
                   "pipelines": {name("line"): {"steps": ["one"], "declare": True}}}) as daemon:
-        daemon.wait_log("pipelines not declared yet.*the broker's certificate is for .* and not for 'x.test'")
+        daemon.wait_log("pipelines not declared yet.*the broker's certificate is for .* and not for the DNS name 'x.test'")

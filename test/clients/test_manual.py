@@ -45,18 +45,18 @@ def program(daemon, pipeline, tmp_path):
     """program(0) is the command of README's app, program(1) that of its worker."""
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
 
-    def make(number, end=""):
+    def make(number):
         file = tmp_path / f"{number}.mjs"
         text = blocks(ROOT / "README.md", "js")[number]
         assert SOCKET in text
-        file.write_text(text.replace(SOCKET, daemon.socket).replace("fulfilment", pipeline) + end)
+        file.write_text(text.replace(SOCKET, daemon.socket).replace("fulfilment", pipeline))
         return ["node", file]
 
     return make
 
 
 def published(program):
-    subprocess.run(program(0, "await connection.close();\n"), check=True, timeout=120)
+    subprocess.run(program(0), check=True, timeout=120)
 
 
 class Worker:

@@ -95,7 +95,14 @@ void S3Transfer::set_up(const S3Settings& settings, const S3Credentials* credent
   const CurlLibrary& curl = loop_.curl();
   const bool sends = request_.method == "PUT" || request_.method == "POST";
   std::vector<std::string> headers = request_.headers;
-  if (credentials != nullptr) sign(settings, *credentials, headers);
+  if (credentials != nullptr) {
+    sign(settings, *credentials, headers);
+  } else {
+    // What gives credentials is asked seldom and may have closed a kept connection; nothing tries it again at
+    // once.
+    curl.easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
+    curl.easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
+  }
   for (const std::string& line : headers) headers_ = curl.slist_append(headers_, line.c_str());
 
   curl.easy_setopt(easy_, CURLOPT_URL, request_.url.c_str());
