@@ -125,6 +125,7 @@ def test_a_broker_that_is_killed_costs_nothing_that_was_confirmed(own_rabbit, be
     channel.confirms(3)
     taken = client.channel()
     taken.get_wait(queue, no_ack=False)
+    own_rabbit.wait_on_disk(queue)
     own_rabbit.kill()
     client.expect_close(320)
     client.expect_closed()

@@ -233,6 +233,13 @@ class Node:
     def thaw(self):
         os.kill(self.pid, signal.SIGCONT)
 
+    def wait_on_disk(self, queue):
+        """Until the queue's declaration is in the node's files: it is written a moment after declare-ok, and a kill loses it."""
+        def is_there():
+            return any(queue.encode() in file.read_bytes() for file in (self.folder / "mnesia").rglob("*")
+                       if file.is_file() and "msg_stores" not in file.parts)  # messages name it as well
+        wait_until(is_there, 20, f"{queue} in the node's files")
+
     def kill(self):
         """kill -9. Data stays; launch() starts the node again on it."""
         if self.process is None:
