@@ -127,7 +127,7 @@ void read_slip(const Value& value, const Config& config, const Names& pipelines,
         ", allowed: one of the two");
   if (pipeline) {
     if (auto name = pipeline->text()) {
-      if (pipelines.count(*name) == 0) {
+      if (!pipelines.contains(*name)) {
         std::vector<std::string> names;
         for (const Pipeline& each : config.pipelines) names.push_back(each.name);
         pipeline->error_with_value(

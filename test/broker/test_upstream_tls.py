@@ -196,11 +196,13 @@ def test_a_record_cut_off_by_the_end_is_an_end(bellhop, tls_rabbit, name):
         channel.publish("", queue, b"y" * MIB)
         proxy.cut_after("down", proxy.carried("down") + 500_000)
         channel.call("basic.consume", queue=queue, consumer_tag="c", no_ack=True)
-        # The close comes in the middle of the body.
-        frame = client.read_frame(timeout=20)
-        while frame.channel != 0:
-            frame = client.read_frame(timeout=20)
-        assert b"the broker connection was lost" in frame.payload
+        # No connection.close stands inside a body: where one is half handed over, the socket just ends.
+        try:
+            while client.read_frame(timeout=20).channel != 0:
+                pass
+        except amqp.SocketClosed:
+            pass
+        daemon.wait_log("the broker connection was lost")
 
 
 def test_a_node_that_is_killed_and_comes_back_is_found_again(bellhop):

@@ -79,7 +79,7 @@ void S3Transfer::sign(const S3Settings& settings, const S3Credentials& credentia
   if (!credentials.session_token.empty())
     headers.push_back("x-amz-security-token: " + credentials.session_token);
   if (request_.method == "PUT" || request_.method == "POST")
-    headers.push_back("content-type: application/octet-stream");
+    headers.emplace_back("content-type: application/octet-stream");
   if (needs_own_signature(headers)) {
     for (std::string& line : sign_s3(
              credentials, {request_.method, request_.url, headers, sha256, s3_time_now(), settings.region}))

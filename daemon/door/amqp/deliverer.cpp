@@ -359,7 +359,7 @@ void Deliverer::finish_check(Channel& channel) {
     if (delivery->client_tag != 0) channel.confirms.hold(delivery->client_tag);
     out.match.reset();
   }
-  core_.fetcher->accept(channel, channel.lane(out.kind), std::move(delivery));
+  core_.fetcher->accept(channel, channel.lane(out.kind), delivery);
 }
 
 // What is arriving, as an entry for its lane. Its tag is bellhop's until the client is handed it.

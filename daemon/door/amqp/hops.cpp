@@ -299,7 +299,7 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
     delivery->expected = {claim->size_bytes, claim->xxh128};
     delivery->transaction = std::move(hop.transaction);
     delivery->transaction.returned(hop.no_queue_has_it);
-    core_.fetcher->accept(channel, channel.returns, std::move(delivery));
+    core_.fetcher->accept(channel, channel.returns, delivery);
     return;
   }
   delivery->frames = std::move(method);
