@@ -32,8 +32,8 @@ def test_in_the_handshake(bellhop, gone, stage, kill):
             break
     getattr(client, kill)()
     gone(daemon)
-    # A store's thread that was idle at the start may have ended meanwhile.
-    wait_until(lambda: daemon.descriptors() == before[0] and daemon.threads() <= before[1], what="descriptors and threads given back")
+    # What the start still had open, or a store's thread that was idle then, may have ended meanwhile.
+    wait_until(lambda: daemon.descriptors() <= before[0] and daemon.threads() <= before[1], what="descriptors and threads given back")
     amqp.connect(daemon.socket).close()
 
 
