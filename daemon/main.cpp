@@ -1,9 +1,10 @@
-// bellhop's command line: run, check, sweep, --version. Exit codes: 0 ok, 1 failure, 2 usage or
-// configuration.
+// bellhop's command line: run, check, sweep, the commands of cli/inspect, --version. Exit codes: 0 ok, 1
+// failure, 2 usage or configuration.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "daemon/cli/check.h"
+#include "daemon/cli/inspect/inspect_commands.h"
 #include "daemon/cli/run.h"
 #include "daemon/cli/sweep.h"
 #include "daemon/ops/standard_descriptors.h"
@@ -21,6 +22,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
   std::cerr << "\nUsage: bellhop run --config FILE\n"
                "       bellhop check [--broker] FILE\n"
                "       bellhop sweep STORE --config FILE [--older-than TIME] [--dry-run]\n"
+               "       bellhop where KEY --config FILE [--json]\n"
                "       bellhop --version | --help\n";
   return 2;
 }
@@ -57,11 +59,13 @@ int main(int argc, char** argv) {
                    "Only what is older (objects: the store's retention; unfinished S3 uploads: 24h)")
       ->type_name("TIME");
   sweep->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
+  bellhop::InspectCommands inspect(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? app.exit(error) : wrong_usage(app, error);
   }
+  if (const auto code = inspect.run()) return *code;
   if (run->parsed()) return bellhop::run(file);
   if (sweep->parsed()) return bellhop::sweep(file, store, options, std::cout, std::cerr);
   return bellhop::check(file, at_broker, std::cout, std::cerr);

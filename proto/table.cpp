@@ -97,6 +97,21 @@ std::optional<int64_t> decimal_integer(std::string_view text) {
   return value;
 }
 
+std::optional<Field> ArrayCursor::next() {
+  if (rest_.empty() || !ok_) return std::nullopt;
+  Field field;
+  field.type = static_cast<char>(rest_[0]);
+  const size_t size = value_bytes(field.type, rest_.subspan(1), 1);
+  if (size == malformed) {
+    ok_ = false;
+    return std::nullopt;
+  }
+  field.value = rest_.subspan(1, size);
+  field.raw = rest_.first(1 + size);
+  rest_ = rest_.subspan(1 + size);
+  return field;
+}
+
 std::optional<Field> TableCursor::next() {
   if (rest_.empty() || !ok_) return std::nullopt;
   const size_t name_bytes = rest_[0];

@@ -32,6 +32,19 @@ class TableCursor {
 
 bool table_is_well_formed(Bytes fields);
 
+// Walks the values of an array (A), given without its own length, as fields without a name. As TableCursor;
+// nested ones count their depth anew, so a caller that goes into them bounds its own.
+class ArrayCursor {
+ public:
+  explicit ArrayCursor(Bytes values) : rest_(values) {}
+  std::optional<Field> next();
+  bool ok() const { return ok_; }
+
+ private:
+  Bytes rest_;
+  bool ok_ = true;
+};
+
 // A string (S) or byte array (x) field's bytes; nothing for another type.
 std::optional<std::string_view> field_string(const Field& field);
 // Any integer width, signed or unsigned (t b B s u I i l L, T), or decimal text in an S; nothing otherwise or

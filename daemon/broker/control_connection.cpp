@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "daemon/broker/blocking_connect.h"
@@ -143,6 +144,24 @@ Result<void> ControlConnection::log_in() {
   return open_channel();
 }
 
+std::string ControlConnection::user() const {
+  return broker_.has_credentials() ? broker_.username_for(url_) : std::string();
+}
+
+std::pair<int, int> ControlConnection::broker_version() const {
+  const amqp_table_t* const properties = amqp_get_server_properties(connection_);
+  std::pair<int, int> out{0, 0};
+  for (int i = 0; i < properties->num_entries; ++i) {
+    const amqp_table_entry_t& entry = properties->entries[i];
+    if (text_of(entry.key) != "version" || entry.value.kind != AMQP_FIELD_KIND_UTF8) continue;
+    const std::string version = text_of(entry.value.value.bytes);
+    const char* const end = version.data() + version.size();
+    const auto major = std::from_chars(version.data(), end, out.first);
+    if (major.ptr != end) std::from_chars(major.ptr + 1, end, out.second);
+  }
+  return out;
+}
+
 Result<void> ControlConnection::open_channel() {
   amqp_channel_open(connection_, control_channel);
   const amqp_rpc_reply_t reply = amqp_get_rpc_reply(connection_);
@@ -181,6 +200,11 @@ ControlConnection::Answer ControlConnection::send(const Declaration& item, bool 
   const amqp_rpc_reply_t reply = amqp_get_rpc_reply(connection_);
   Answer answer;
   if (is_normal(reply)) {
+    if (reply.reply.id == AMQP_QUEUE_DECLARE_OK_METHOD) {
+      const auto* there = static_cast<const amqp_queue_declare_ok_t*>(reply.reply.decoded);
+      answer.messages = there->message_count;
+      answer.consumers = there->consumer_count;
+    }
     amqp_maybe_release_buffers(connection_);
     return answer;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "config/config.h"
 #include "daemon/broker/declarations.h"
@@ -24,7 +25,8 @@ class ControlConnection {
     Kind kind = Kind::done;
     uint16_t code =
         0;  // what the broker closed the channel (refused) or the connection (lost) with; 0: neither
-    std::string text;  // why not, for a person. After a refusal a new channel is open
+    std::string text;                      // why not, for a person. After a refusal a new channel is open
+    uint32_t messages = 0, consumers = 0;  // of a queue that is there
   };
 
   // Connects to one URL. `tls` as in connect_blocking; so is `wake_fd`, and -1 means that nothing wakes it.
@@ -40,6 +42,14 @@ class ControlConnection {
   // Before anything below. An error when the configuration has no credentials for this URL, too.
   Result<void> log_in();
   const std::string& vhost() const { return vhost_; }
+  // Before log_in: another virtual host than the configuration leads to.
+  void use_vhost(std::string vhost) { vhost_ = std::move(vhost); }
+  // The rest after log_in. Whom the broker takes it for; empty when that was the certificate's to say.
+  std::string user() const;
+  // As the broker says it: "3.10.8". {0, 0} when it does not.
+  std::pair<int, int> broker_version() const;
+  // For what moves messages on other channels than this class's own, which is 1 (incoming.h).
+  amqp_connection_state_t_* state() const { return connection_; }
 
   // Declares or binds.
   Answer declare(const Declaration& item);
@@ -55,7 +65,7 @@ class ControlConnection {
 
   const config::Broker& broker_;
   const config::BrokerUrl& url_;
-  const std::string vhost_;
+  std::string vhost_;
   std::unique_ptr<TlsBridge> bridge_;  // outlives the connection
   amqp_connection_state_t_* connection_ = nullptr;
   int fd_ = -1;  // the connection's

@@ -1,13 +1,11 @@
 #include "daemon/cli/check_broker.h"
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include "config/problems.h"
+#include "daemon/broker/control_login.h"
 #include "daemon/broker/existing.h"
-#include "daemon/ops/signals.h"
-#include "daemon/wire/tls_context.h"
 
 namespace bellhop {
 
@@ -114,51 +112,27 @@ class Comparison {
 }  // namespace
 
 bool check_broker(const config::Config& config, Report& report) {
-  const config::Broker& broker = config.broker;
-  if (!broker.has_credentials() && !broker.has_certificate_login()) {
+  const BrokerLogin login = log_in_to_broker(config.broker, {});
+  for (const std::string& problem : login.problems) report.line(problem);
+  if (login.connection == nullptr) return false;
+  ControlConnection& connection = *login.connection;
+  report.line(login.shown_url + ", virtual host " + quoted(connection.vhost()));
+  Comparison comparison(config, connection, report);
+  const bool is_whole = comparison.run();
+  if (!is_whole) report.line(comparison.problem());
+  report.line(std::to_string(comparison.same()) + " exchanges and queues as they should be, " +
+              std::to_string(comparison.absent()) + " that bellhop will declare, " +
+              std::to_string(comparison.wrong()) + " different or missing" +
+              (is_whole ? "" : "; the rest was not looked at"));
+  if (config.pipelines.empty()) {
+    report.line("the file has no pipelines, so there is nothing to compare");
+  } else {
     report.line(
-        "cannot be asked: the file has no credentials for it (broker.username and password, in the URL, or "
-        "broker.tls.cert)");
-    return false;
+        "bindings cannot be seen over AMQP: bellhop makes those of the pipelines that it declares when it "
+        "starts, `rabbitmqctl list_bindings` shows them");
   }
-  ignore_other_signals();
-  std::unique_ptr<const TlsContext> tls;
-  if (broker.uses_tls()) {
-    auto opened = TlsContext::open(broker.tls);
-    if (!opened) {
-      report.line("cannot be asked: " + opened.error());
-      return false;
-    }
-    tls = std::move(opened.value());
-  }
-  for (const config::BrokerUrl& url : broker.urls) {
-    auto opened = ControlConnection::open(broker, url, tls.get(), -1);
-    const Result<void> logged_in =
-        opened ? opened.value()->log_in() : Result<void>(Error{"cannot be reached: " + opened.error()});
-    if (!logged_in) {
-      report.line(url.shown + " " + logged_in.error());
-      continue;
-    }
-    ControlConnection& connection = *opened.value();
-    report.line(url.shown + ", virtual host " + quoted(connection.vhost()));
-    Comparison comparison(config, connection, report);
-    const bool is_whole = comparison.run();
-    if (!is_whole) report.line(comparison.problem());
-    report.line(std::to_string(comparison.same()) + " exchanges and queues as they should be, " +
-                std::to_string(comparison.absent()) + " that bellhop will declare, " +
-                std::to_string(comparison.wrong()) + " different or missing" +
-                (is_whole ? "" : "; the rest was not looked at"));
-    if (config.pipelines.empty()) {
-      report.line("the file has no pipelines, so there is nothing to compare");
-    } else {
-      report.line(
-          "bindings cannot be seen over AMQP: bellhop makes those of the pipelines that it declares when it "
-          "starts, `rabbitmqctl list_bindings` shows them");
-    }
-    if (is_whole) connection.close();
-    return is_whole && comparison.wrong() == 0;
-  }
-  return false;
+  if (is_whole) connection.close();
+  return is_whole && comparison.wrong() == 0;
 }
 
 }  // namespace bellhop

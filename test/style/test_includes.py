@@ -23,7 +23,9 @@ MAY_INCLUDE = {
     "daemon/door": ["proto", "config", "daemon/ops", "daemon/door/amqp"],
     "daemon/cli": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/wire", "daemon/broker",
                    "daemon/door"],
-    "daemon": ["daemon/ops", "daemon/cli"],
+    "daemon/cli/inspect": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/broker",
+                           "daemon/pipeline"],
+    "daemon": ["daemon/ops", "daemon/cli", "daemon/cli/inspect"],
 }
 
 

@@ -34,13 +34,6 @@ bool is_lasting(CURLcode code) {
   return std::find(lasting.begin(), lasting.end(), code) != lasting.end();
 }
 
-// "Mon, 30 Nov 2026 12:00:00 GMT", in seconds since 1970.
-std::optional<std::time_t> parse_http_date(const std::string& text) {
-  std::tm parts{};
-  if (strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &parts) == nullptr) return {};
-  return timegm(&parts);
-}
-
 const char* hint(const std::string& code) {
   if (code == "RequestTimeTooSkewed") return " (this host's clock and the service's do not agree)";
   if (code == "SignatureDoesNotMatch") return " (the secret key or the region is not the service's)";
@@ -49,6 +42,12 @@ const char* hint(const std::string& code) {
 }
 
 }  // namespace
+
+std::optional<std::time_t> http_date(const std::string& text) {
+  std::tm parts{};
+  if (strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &parts) == nullptr) return {};
+  return timegm(&parts);
+}
 
 std::string shown(std::string text) {
   for (char& c : text) {
@@ -72,9 +71,9 @@ uint64_t retry_after_ms(const S3Answer& answer) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (end != text.data() && end == text.data() + text.size())
     return error == std::errc{} && seconds < retry_after_max_ms / 1000 ? seconds * 1000 : retry_after_max_ms;
-  const auto until = parse_http_date(text);
+  const auto until = http_date(text);
   if (!until) return 0;
-  const std::time_t now = parse_http_date(answer.date).value_or(std::time(nullptr));
+  const std::time_t now = http_date(answer.date).value_or(std::time(nullptr));
   if (*until <= now) return 0;
   return std::min<uint64_t>(static_cast<uint64_t>(*until - now), retry_after_max_ms / 1000) * 1000;
 }

@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,15 +18,16 @@ struct S3Answer {
   std::string etag;             // with its quotes, as it goes into If-Match
   std::optional<uint64_t> content_bytes;
   std::string content_range, content_type, content_encoding;
-  std::string encryption;   // x-amz-server-side-encryption
-  std::string date;         // the service's clock, as it wrote it
-  std::string retry_after;  // as the service wrote it
-  std::string body;         // an error's, or a small answer's; at most what its request keeps
-  bool sent_all = false;    // the whole request was handed to the connection
-  bool stalled = false;     // ended by bellhop: nothing moved for the store's `timeout`
-  bool endless = false;     // ended by bellhop: it went beyond what is kept
-  bool unsent = false;      // no attempt was made: transport_error says why
-  std::string doubt;        // why a 2xx does not show that the request was carried out (s3_doubt.h)
+  std::string encryption;                 // x-amz-server-side-encryption
+  std::string date;                       // the service's clock, as it wrote it
+  std::string retry_after;                // as the service wrote it
+  std::string last_modified, expiration;  // of an object; x-amz-expiration names the bucket's rule and a date
+  std::string body;                       // an error's, or a small answer's; at most what its request keeps
+  bool sent_all = false;                  // the whole request was handed to the connection
+  bool stalled = false;                   // ended by bellhop: nothing moved for the store's `timeout`
+  bool endless = false;                   // ended by bellhop: it went beyond what is kept
+  bool unsent = false;                    // no attempt was made: transport_error says why
+  std::string doubt;  // why a 2xx does not show that the request was carried out (s3_doubt.h)
 
   // Carried out, and shown to be.
   bool ok() const { return code == CURLE_OK && status >= 200 && status < 300 && doubt.empty(); }
@@ -39,6 +41,9 @@ S3Outcome outcome_of(const S3Answer& answer);
 
 // The service's own code (NoSuchBucket, SlowDown, ...), empty when it gave none.
 std::string s3_code(const S3Answer& answer);
+
+// "Mon, 30 Nov 2026 12:00:00 GMT", in seconds since 1970.
+std::optional<std::time_t> http_date(const std::string& text);
 
 // How long the service asks to be left alone (Retry-After, RFC 9110 section 10.2.3: seconds, or a date by its
 // own clock), at most a minute; 0: it does not say.

@@ -33,7 +33,9 @@ constexpr Field fields[] = {{"etag", &S3Answer::etag},
                             {"content-encoding", &S3Answer::content_encoding},
                             {"x-amz-server-side-encryption", &S3Answer::encryption},
                             {"date", &S3Answer::date},
-                            {"retry-after", &S3Answer::retry_after}};
+                            {"retry-after", &S3Answer::retry_after},
+                            {"last-modified", &S3Answer::last_modified},
+                            {"x-amz-expiration", &S3Answer::expiration}};
 
 std::string value_of(std::string_view line) {
   line.remove_prefix(line.find(':') + 1);

@@ -1,0 +1,24 @@
+// How often, where and why a message died: the header x-death, in which RabbitMQ counts dead-letterings, the
+// newest first. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "proto/bytes.h"
+
+namespace bellhop {
+
+struct Death {
+  std::string queue, reason;  // rejected, expired, maxlen, delivery_limit
+  int64_t count = 1;
+  std::string exchange;  // to which it was published before
+  std::vector<std::string> routing_keys;
+  int64_t first_at_s = 0;  // epoch; 0: not said
+};
+
+// What cannot be read is left out.
+std::vector<Death> deaths_of(Bytes header_fields);
+
+}  // namespace bellhop
