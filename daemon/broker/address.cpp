@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -95,24 +94,22 @@ std::vector<Address> Address::from_resolved(const addrinfo* list, uint16_t port)
   return addresses;
 }
 
-int begin_connect(const Address& address, bool& connected) {
+FileDescriptor begin_connect(const Address& address, bool& connected) {
   connected = false;
-  const int fd = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -1;
+  FileDescriptor fd(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.is_open()) return fd;
   const int on = 1;
-  if (address.family() != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (::connect(fd, address.get(), address.size) == 0) {
-    const int outcome = connect_outcome(fd);
+  if (address.family() != AF_UNIX) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (::connect(fd.get(), address.get(), address.size) == 0) {
+    const int outcome = connect_outcome(fd.get());
     connected = outcome == 0;
     if (connected) return fd;
     errno = outcome;
   } else if (errno == EINPROGRESS || errno == EINTR) {
     return fd;
   }
-  const int reason = errno;
-  ::close(fd);
-  errno = reason;
-  return -1;
+  fd.close();
+  return fd;
 }
 
 int connect_outcome(int fd) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "daemon/ops/file_descriptor.h"
 
 namespace bellhop {
 
@@ -32,9 +33,9 @@ struct Address {
   static std::vector<Address> from_resolved(const addrinfo* list, uint16_t port);
 };
 
-// Begins to connect: non-blocking, close-on-exec, TCP_NODELAY. Returns the descriptor, or -1 with errno.
+// Begins to connect: non-blocking, close-on-exec, TCP_NODELAY. A closed one says with errno why not.
 // `connected` tells whether it is there already; otherwise it is once writable, see connect_outcome.
-int begin_connect(const Address& address, bool& connected);
+FileDescriptor begin_connect(const Address& address, bool& connected);
 // After the descriptor became writable: 0, or the errno of the failure.
 int connect_outcome(int fd);
 

@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -63,21 +62,20 @@ Result<Connected> connect_blocking(const config::BrokerUrl& url, const TlsContex
   for (const Address& address : addresses.value()) {
     const auto deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
     bool connected = false;
-    const int fd = begin_connect(address, connected);
-    if (fd < 0) {
+    Connected out{begin_connect(address, connected), &url, nullptr};
+    const int fd = out.fd.get();
+    if (!out.fd.is_open()) {
       reason = address.text() + ": " + std::strerror(errno);
       continue;
     }
     int error = connected ? 0 : wait_for(fd, POLLOUT, wake_fd, deadline);
     if (error == 0 && !connected) error = connect_outcome(fd);
     std::string problem = error == 0 ? "" : std::strerror(error);
-    Connected out{fd, &url, nullptr};
     if (problem.empty() && url.transport == config::Transport::tls) {
       out.tls = std::make_unique<TlsStream>(*tls, url);
       problem = handshake(*out.tls, fd, wake_fd, deadline);
     }
     if (problem.empty()) return out;
-    ::close(fd);
     reason = address.text() + ": " + problem;
     if (wait_for(wake_fd, POLLIN, wake_fd, Clock::now()) == ECANCELED) break;
   }

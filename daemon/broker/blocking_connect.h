@@ -9,8 +9,7 @@
 namespace bellhop {
 
 // Each address of `url` in turn, at most `timeout_ms` for one. Gives up at once when `wake_fd` becomes
-// readable (only a name lookup under way is waited for). `tls` is null when `url` is no amqps:// one. The
-// descriptor is non-blocking and the receiver's to close.
+// readable (only a name lookup under way is waited for). `tls` is null when `url` is no amqps:// one.
 Result<Connected> connect_blocking(const config::BrokerUrl& url, const TlsContext* tls, int wake_fd,
                                    uint32_t timeout_ms);
 

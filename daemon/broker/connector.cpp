@@ -1,7 +1,6 @@
 #include "daemon/broker/connector.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -43,7 +42,7 @@ struct Connector::Lookup {
 struct Connector::Attempt {
   uv_poll_t poll;
   Connector* owner;
-  int fd;
+  FileDescriptor fd;
   std::unique_ptr<TlsStream> tls;  // null: none is wanted
   enum class Stage { connecting, securing, asking } stage = Stage::connecting;
   Outbox header{};  // asking: what is to be sent of the protocol header
@@ -71,7 +70,7 @@ Connector::Connector(uv_loop_t* loop, const config::Broker& broker, const TlsCon
 }
 
 Connector::~Connector() {
-  if (attempt_ != nullptr) ::close(end_attempt());
+  if (attempt_ != nullptr) end_attempt();
   forget_lookup();
   close_box(timer_, timer_->timer);
 }
@@ -91,7 +90,7 @@ void Connector::on_timer(uv_timer_t* raw) {
     // An attempt that had not its share of the time says less than an earlier one did.
     if (self->left_ms() > 0 || self->last_failure_[self->url_index_].empty())
       self->node_failed(self->attempt_address(), self->what_did_not_come() + " in time");
-    ::close(self->end_attempt());
+    self->end_attempt();
   } else if (self->lookup_ != nullptr) {
     self->forget_lookup();
     self->node_failed(self->url().shown, "the name was not resolved in time");
@@ -227,8 +226,8 @@ void Connector::forget_lookup() {
 // True: there is something to wait for, or done_ was called. False: failed, go on.
 bool Connector::begin_attempt(const Address& address) {
   bool connected = false;
-  const int fd = begin_connect(address, connected);
-  if (fd < 0) {
+  FileDescriptor fd = begin_connect(address, connected);
+  if (!fd.is_open()) {
     node_failed(address.text(), address.text() + ": " + std::strerror(errno));
     return false;
   }
@@ -236,10 +235,9 @@ bool Connector::begin_attempt(const Address& address) {
   auto attempt = std::make_unique<Attempt>();
   if (wants_tls) attempt->tls = std::make_unique<TlsStream>(*tls_, url());
   attempt->owner = this;
-  attempt->fd = fd;
+  attempt->fd = std::move(fd);
   attempt->poll.data = attempt.get();
-  if (const int error = uv_poll_init(loop_, &attempt->poll, fd); error != 0) {
-    ::close(fd);
+  if (const int error = uv_poll_init(loop_, &attempt->poll, attempt->fd.get()); error != 0) {
     failed(std::string("cannot watch a socket: ") + uv_strerror(error));
     return false;
   }
@@ -266,13 +264,13 @@ void Connector::try_attempt() {
   Attempt& attempt = *attempt_;
   std::string problem;
   if (attempt.stage == Stage::connecting) {
-    const int error = connect_outcome(attempt.fd);
+    const int error = connect_outcome(attempt.fd.get());
     if (error != 0) problem = std::strerror(error);
     attempt.stage = attempt.tls != nullptr ? Stage::securing : Stage::asking;
     if (attempt.tls == nullptr) attempt.header.append(proto::protocol_header);
   }
   if (problem.empty() && attempt.stage == Stage::securing) {
-    const TlsStream::Step step = attempt.tls->handshake(attempt.fd);
+    const TlsStream::Step step = attempt.tls->handshake(attempt.fd.get());
     if (step == TlsStream::Step::waiting) {
       uv_poll_start(&attempt.poll, UV_READABLE | (attempt.tls->has_unsent() ? UV_WRITABLE : 0), on_poll);
       return;
@@ -284,12 +282,12 @@ void Connector::try_attempt() {
   if (problem.empty() && !receive_answer(problem)) return;
   std::unique_ptr<TlsStream> tls = std::move(attempt.tls);
   Buffer answer = std::move(attempt.answer);
-  const int fd = end_attempt();
+  FileDescriptor fd = end_attempt();
   if (problem.empty()) {
-    succeed(fd, std::move(tls), std::move(answer));
+    succeed(std::move(fd), std::move(tls), std::move(answer));
     return;
   }
-  ::close(fd);
+  fd.close();
   node_failed(attempt_address(), attempt_address() + ": " + problem);
   go_on();
 }
@@ -308,8 +306,8 @@ bool Connector::receive_answer(std::string& problem) {
   };
   // A failure to write is not the last word: why the peer ended may be there to read.
   std::string write_problem;
-  if (has_unsent() && (attempt.tls != nullptr ? attempt.tls->flush(attempt.fd, attempt.header)
-                                              : attempt.header.flush(attempt.fd)) < 0)
+  if (has_unsent() && (attempt.tls != nullptr ? attempt.tls->flush(attempt.fd.get(), attempt.header)
+                                              : attempt.header.flush(attempt.fd.get())) < 0)
     write_problem = tls_problem("writing failed");
   while (true) {
     const proto::SplitResult split = proto::split_frame(attempt.answer, answer_bytes_max);
@@ -317,8 +315,8 @@ bool Connector::receive_answer(std::string& problem) {
     const size_t had = attempt.answer.size();
     attempt.answer.resize(had + 4096);
     const ssize_t received = attempt.tls != nullptr
-                                 ? attempt.tls->receive(attempt.fd, attempt.answer.data() + had, 4096)
-                                 : ::recv(attempt.fd, attempt.answer.data() + had, 4096, 0);
+                                 ? attempt.tls->receive(attempt.fd.get(), attempt.answer.data() + had, 4096)
+                                 : ::recv(attempt.fd.get(), attempt.answer.data() + had, 4096, 0);
     const int error = errno;
     attempt.answer.resize(had + static_cast<size_t>(std::max<ssize_t>(received, 0)));
     if (received > 0) continue;
@@ -353,11 +351,11 @@ std::string Connector::what_did_not_come() const {
 
 // Gives back the descriptor, which uv_close has taken out of the epoll set. Precondition: there is an
 // attempt.
-int Connector::end_attempt() {
+FileDescriptor Connector::end_attempt() {
   Attempt* const attempt = std::exchange(attempt_, nullptr);
   attempt->tls.reset();
   close_box(attempt, attempt->poll);
-  return attempt->fd;
+  return std::move(attempt->fd);
 }
 
 // An attempt failed: others come first for a while, and the log names the node.
@@ -371,14 +369,14 @@ void Connector::failed(std::string reason) {
   last_failure_[url_index_] = std::move(reason);
 }
 
-void Connector::succeed(int fd, std::unique_ptr<TlsStream> tls, Buffer answer) {
+void Connector::succeed(FileDescriptor fd, std::unique_ptr<TlsStream> tls, Buffer answer) {
   uv_timer_stop(&timer_->timer);
   nodes_.prefer(url_index_);
   nodes_.reached(attempt_address());
   if (has_trouble())
     trouble_over(trouble_node, attempt_address(), "broker=" + url().shown + " node reached again");
   const Done done = std::move(done_);
-  done(Connected{fd, &url(), std::move(tls), std::move(answer)});  // may destroy us
+  done(Connected{std::move(fd), &url(), std::move(tls), std::move(answer)});  // may destroy us
 }
 
 // What each broker's last failure was.

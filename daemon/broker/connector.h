@@ -26,13 +26,14 @@
 #include "config/config.h"
 #include "daemon/broker/address.h"
 #include "daemon/broker/broker_nodes.h"
+#include "daemon/ops/file_descriptor.h"
 #include "daemon/wire/tls_stream.h"
 #include "proto/result.h"
 
 namespace bellhop {
 
 struct Connected {
-  int fd;  // non-blocking; the receiver's to close
+  FileDescriptor fd;  // non-blocking
   const config::BrokerUrl* url;
   std::unique_ptr<TlsStream> tls;  // for an amqps:// URL, its handshake done
   // A connector sent the protocol header, and this is the answer: a whole frame, or what is none.
@@ -80,10 +81,10 @@ class Connector {
   bool postpone_url();
   bool is_only_choice() const;
   std::string attempt_address() const { return addresses_[address_index_ - 1].text(); }
-  int end_attempt();
+  FileDescriptor end_attempt();
   void forget_lookup();
   void arm(uint64_t after_ms);
-  void succeed(int fd, std::unique_ptr<TlsStream> tls, Buffer answer);
+  void succeed(FileDescriptor fd, std::unique_ptr<TlsStream> tls, Buffer answer);
   std::string failures() const;
   void give_up();
 

@@ -42,7 +42,7 @@ Control::Control(std::shared_ptr<const config::Config> config, const TlsContext*
         "broker.password, or declare: false");
     return;
   }
-  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   done_ = false;
   thread_ = std::thread(&Control::run, this, std::deque<Declaration>(wanted.begin(), wanted.end()));
 }
@@ -58,13 +58,13 @@ void Control::stop() {
     if (broker_fd_ >= 0) ::shutdown(broker_fd_, SHUT_RDWR);
   }
   changed_.notify_all();
-  if (wake_fd_ >= 0) {
+  if (wake_.is_open()) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written =
-        ::write(wake_fd_, &one, sizeof one);  // cannot block: it is written once
+        ::write(wake_.get(), &one, sizeof one);  // cannot block: it is written once
   }
   if (thread_.joinable()) thread_.join();
-  if (wake_fd_ >= 0) ::close(std::exchange(wake_fd_, -1));
+  wake_.close();
 }
 
 bool Control::wait_until_done(uint32_t timeout_ms) {
@@ -111,7 +111,7 @@ bool Control::lend_to_stop(int fd) {
 }
 
 Result<void> Control::try_url(const config::BrokerUrl& url, std::deque<Declaration>& left) {
-  auto opened = ControlConnection::open(config_->broker, url, tls_, wake_fd_);
+  auto opened = ControlConnection::open(config_->broker, url, tls_, wake_.get());
   if (!opened) return Error{opened.error()};
   ControlConnection& connection = *opened.value();
   Result<void> outcome;

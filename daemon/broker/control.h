@@ -18,6 +18,7 @@
 
 #include "config/config.h"
 #include "daemon/broker/declarations.h"
+#include "daemon/ops/file_descriptor.h"
 #include "proto/result.h"
 
 namespace bellhop {
@@ -51,7 +52,7 @@ class Control {
 
   std::shared_ptr<const config::Config> config_;
   const TlsContext* tls_;
-  int wake_fd_ = -1;  // an eventfd, readable once stop() was called: wakes a connect
+  FileDescriptor wake_;  // an eventfd, readable once stop() was called: wakes a connect
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;  // under the lock

@@ -3,7 +3,6 @@
 #include <amqp.h>
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -107,21 +106,18 @@ Result<std::unique_ptr<ControlConnection>> ControlConnection::open(const config:
   Result<Connected> made = connect_blocking(url, tls, wake_fd, broker.connect_timeout_ms);
   if (!made) return Error{made.error()};
   std::unique_ptr<ControlConnection> out(new ControlConnection(broker, url));
-  int fd = made.value().fd;
+  FileDescriptor fd = std::move(made.value().fd);
   if (made.value().tls != nullptr) {
-    Result<std::unique_ptr<TlsBridge>> bridge = TlsBridge::open(fd, std::move(made.value().tls));
+    Result<std::unique_ptr<TlsBridge>> bridge = TlsBridge::open(std::move(fd), std::move(made.value().tls));
     if (!bridge) return Error{bridge.error()};
     out->bridge_ = std::move(bridge.value());
-    fd = out->bridge_->take_plain_fd();
+    fd = out->bridge_->take_plain_end();
   }
   out->connection_ = amqp_new_connection();
   amqp_socket_t* const socket = out->connection_ != nullptr ? amqp_tcp_socket_new(out->connection_) : nullptr;
-  if (socket == nullptr) {
-    ::close(fd);
-    return Error{"out of memory"};
-  }
-  amqp_tcp_socket_set_sockfd(socket, fd);  // the connection's to close from now on
-  out->fd_ = fd;
+  if (socket == nullptr) return Error{"out of memory"};
+  out->fd_ = fd.release();
+  amqp_tcp_socket_set_sockfd(socket, out->fd_);  // the connection's to close from now on
   return out;
 }
 

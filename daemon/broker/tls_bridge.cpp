@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -20,13 +19,13 @@ bool would_block() {
 
 }  // namespace
 
-Result<std::unique_ptr<TlsBridge>> TlsBridge::open(int broker_fd, std::unique_ptr<TlsStream> tls) {
-  std::unique_ptr<TlsBridge> bridge(new TlsBridge(broker_fd, std::move(tls)));
+Result<std::unique_ptr<TlsBridge>> TlsBridge::open(FileDescriptor broker, std::unique_ptr<TlsStream> tls) {
+  std::unique_ptr<TlsBridge> bridge(new TlsBridge(std::move(broker), std::move(tls)));
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
     return Error{"cannot make a pair of sockets"};
-  bridge->near_fd_ = pair[0];
-  bridge->far_fd_ = pair[1];
+  bridge->near_ = FileDescriptor(pair[0]);
+  bridge->far_ = FileDescriptor(pair[1]);
   try {
     bridge->thread_ = std::thread(&TlsBridge::carry, bridge.get());
   } catch (const std::system_error& error) {
@@ -36,15 +35,13 @@ Result<std::unique_ptr<TlsBridge>> TlsBridge::open(int broker_fd, std::unique_pt
 }
 
 TlsBridge::~TlsBridge() {
-  if (far_fd_ >= 0) ::close(far_fd_);
-  if (near_fd_ >= 0) ::shutdown(near_fd_, SHUT_RD);
+  far_.close();
+  if (near_.is_open()) ::shutdown(near_.get(), SHUT_RD);
   if (thread_.joinable()) thread_.join();
-  if (near_fd_ >= 0) ::close(near_fd_);
-  ::close(broker_fd_);
 }
 
-int TlsBridge::take_plain_fd() {
-  return std::exchange(far_fd_, -1);
+FileDescriptor TlsBridge::take_plain_end() {
+  return std::move(far_);
 }
 
 // --- the thread ---
@@ -53,7 +50,7 @@ void TlsBridge::carry() {
   bool open = true;
   while (open) {
     const bool up_waits = !up_.empty() || tls_->has_unsent();
-    pollfd waits[2] = {{near_fd_, 0, 0}, {broker_fd_, 0, 0}};
+    pollfd waits[2] = {{near_.get(), 0, 0}, {broker_.get(), 0, 0}};
     if (!near_ended_ && !up_waits) waits[0].events |= POLLIN;
     if (!down_.empty()) waits[0].events |= POLLOUT;
     if (down_.empty()) waits[1].events |= POLLIN;
@@ -68,31 +65,31 @@ void TlsBridge::carry() {
     if ((waits[0].revents & (POLLHUP | POLLERR)) != 0) near_hung_up_ = true;
     open = carry_up() && carry_down();
   }
-  tls_->end(broker_fd_);
-  ::shutdown(broker_fd_, SHUT_WR);
-  ::shutdown(near_fd_, SHUT_RDWR);
+  tls_->end(broker_.get());
+  ::shutdown(broker_.get(), SHUT_WR);
+  ::shutdown(near_.get(), SHUT_RDWR);
 }
 
 // False: over. What came before the near end's end still goes out.
 bool TlsBridge::carry_up() {
   uint8_t bytes[read_bytes];
   if (!near_ended_ && up_.empty() && !tls_->has_unsent()) {
-    const ssize_t received = ::recv(near_fd_, bytes, sizeof bytes, 0);
+    const ssize_t received = ::recv(near_.get(), bytes, sizeof bytes, 0);
     if (received > 0) up_.append({bytes, static_cast<size_t>(received)});
     near_ended_ = received == 0 || (received < 0 && !would_block());
   }
-  if (tls_->flush(broker_fd_, up_) < 0) return false;
+  if (tls_->flush(broker_.get(), up_) < 0) return false;
   return !near_ended_ || !up_.empty() || tls_->has_unsent();
 }
 
 bool TlsBridge::carry_down() {
   uint8_t bytes[read_bytes];
   if (down_.empty()) {
-    const ssize_t received = tls_->receive(broker_fd_, bytes, sizeof bytes);
+    const ssize_t received = tls_->receive(broker_.get(), bytes, sizeof bytes);
     if (received == 0 || (received < 0 && !would_block())) return false;
     if (received > 0) down_.append({bytes, static_cast<size_t>(received)});
   }
-  return down_.flush(near_fd_) >= 0;
+  return down_.flush(near_.get()) >= 0;
 }
 
 }  // namespace bellhop

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "daemon/ops/file_descriptor.h"
 #include "daemon/wire/tls_stream.h"
 #include "proto/result.h"
 
@@ -15,24 +16,25 @@ namespace bellhop {
 
 class TlsBridge {
  public:
-  // Takes both. `broker_fd` is non-blocking, the handshake is done.
-  static Result<std::unique_ptr<TlsBridge>> open(int broker_fd, std::unique_ptr<TlsStream> tls);
+  // Takes both. `broker` is non-blocking, the handshake is done.
+  static Result<std::unique_ptr<TlsBridge>> open(FileDescriptor broker, std::unique_ptr<TlsStream> tls);
   // Ends the connection, once what was sent before is out or the broker does not take it for a moment.
   ~TlsBridge();
   TlsBridge(const TlsBridge&) = delete;
   TlsBridge& operator=(const TlsBridge&) = delete;
 
-  // The end for rabbitmq-c, non-blocking and its to close: once, at any time before the bridge goes. Its end
+  // The end for rabbitmq-c, non-blocking: once, at any time before the bridge goes. Its end
   // is the bridge's end, and the broker's end is its.
-  int take_plain_fd();
+  FileDescriptor take_plain_end();
 
  private:
-  TlsBridge(int broker_fd, std::unique_ptr<TlsStream> tls) : broker_fd_(broker_fd), tls_(std::move(tls)) {}
+  TlsBridge(FileDescriptor broker, std::unique_ptr<TlsStream> tls)
+      : broker_(std::move(broker)), tls_(std::move(tls)) {}
   void carry();
   bool carry_up();
   bool carry_down();
 
-  int broker_fd_, near_fd_ = -1, far_fd_ = -1;  // far: rabbitmq-c's
+  FileDescriptor broker_, near_, far_;  // far: rabbitmq-c's
   std::unique_ptr<TlsStream> tls_;
   Outbox up_, down_;
   bool near_ended_ = false;

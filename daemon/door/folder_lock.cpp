@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 namespace bellhop {
 
@@ -26,22 +24,16 @@ std::string folder_of(const std::string& path) {
 
 Result<FolderLock> FolderLock::of(const std::string& path) {
   const std::string folder = folder_of(path);
-  FolderLock lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.fd_ < 0) return lock;
+  FolderLock lock(FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (!lock.folder_.is_open()) return lock;
   const auto deadline = std::chrono::steady_clock::now() + wait_max;
-  while (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+  while (::flock(lock.folder_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) break;
     if (std::chrono::steady_clock::now() >= deadline)
       return Error{folder + ": another process holds the folder's lock (flock); end it and start again"};
     std::this_thread::sleep_for(pause);
   }
   return lock;
-}
-
-FolderLock::FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-FolderLock::~FolderLock() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace bellhop

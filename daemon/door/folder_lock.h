@@ -6,7 +6,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
+#include "daemon/ops/file_descriptor.h"
 #include "proto/result.h"
 
 namespace bellhop {
@@ -16,13 +18,10 @@ class FolderLock {
   // The folder of `path`. Waits while another holds it, a few seconds at most: then an error. Where a folder
   // cannot be locked (it is not there, may not be read, or its filesystem knows no locks) it goes on without.
   static Result<FolderLock> of(const std::string& path);
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&&) = delete;
-  ~FolderLock();
 
  private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  int fd_;  // -1: there is none
+  explicit FolderLock(FileDescriptor folder) : folder_(std::move(folder)) {}
+  FileDescriptor folder_;  // closed: there is no lock
 };
 
 }  // namespace bellhop

@@ -29,21 +29,9 @@ constexpr int backlog = 511;
 constexpr int accepts_per_event = 64;  // then the loop's other work has a turn
 constexpr uint64_t pause_ms = 100;     // without a descriptor left
 
-// A descriptor that closes itself unless it is taken.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  int get() const { return fd_; }
-  int take() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
+FileDescriptor open_spare() {
+  return FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
 
 std::string because(const std::string& what) {
   return what + ": " + std::strerror(errno);
@@ -81,8 +69,8 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
     return Error{"listen: unix: " + path +
                  ": a file that is not a socket is in the way; remove it or choose another path"};
   }
-  const OwnedFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (probe.get() < 0) return Error{because("listen: unix: cannot open a socket")};
+  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.is_open()) return Error{because("listen: unix: cannot open a socket")};
   const int answer = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   if (answer == 0 || errno == EAGAIN || errno == EINPROGRESS) {
     return Error{"listen: unix: " + path + ": another process listens there; end it or choose another path"};
@@ -137,7 +125,7 @@ struct Listener::Socket {
   uv_poll_t poll;
   uv_timer_t resume;  // ends a pause for want of descriptors
   Listener* owner = nullptr;
-  int fd = -1;
+  FileDescriptor fd;
   const config::UnixListen* unix_listen = nullptr;
   const config::TcpListen* tcp_listen = nullptr;
   std::string address;
@@ -165,8 +153,8 @@ Result<void> Listener::Socket::bind_unix() {
   if (!lock) return Error{"listen: unix: " + path + ": " + lock.error()};
   if (Result<void> clear = clear_the_way(path, name.value()); !clear) return clear;
 
-  OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.get() < 0) return Error{because("listen: unix: cannot open a socket")};
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return Error{because("listen: unix: cannot open a socket")};
   const mode_t before = ::umask(0777);
   const int bound =
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.value()), sizeof(sockaddr_un));
@@ -198,7 +186,7 @@ Result<void> Listener::Socket::bind_unix() {
     if (still_ours()) ::unlink(path.c_str());
     return ready;
   }
-  fd = socket.take();
+  fd = std::move(socket);
   address = "unix:" + path;
   return {};
 }
@@ -218,8 +206,8 @@ Result<void> Listener::Socket::bind_tcp() {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, ::freeaddrinfo);
 
-  OwnedFd socket(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.get() < 0) return Error{because("listen: tcp: cannot open a socket")};
+  FileDescriptor socket(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.is_open()) return Error{because("listen: tcp: cannot open a socket")};
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
@@ -229,12 +217,12 @@ Result<void> Listener::Socket::bind_tcp() {
   socklen_t size = sizeof own;
   ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
   address = "tcp:" + address_text(own);
-  fd = socket.take();
+  fd = std::move(socket);
   return {};
 }
 
 Listener::Listener(uv_loop_t* loop, OnAccept on_accept)
-    : loop_(loop), on_accept_(std::move(on_accept)), spare_fd_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+    : loop_(loop), on_accept_(std::move(on_accept)), spare_(open_spare()) {}
 
 Result<std::unique_ptr<Listener>> Listener::open(uv_loop_t* loop, const std::vector<config::Listen>& listens,
                                                  OnAccept on_accept) {
@@ -248,9 +236,8 @@ Result<std::unique_ptr<Listener>> Listener::open(uv_loop_t* loop, const std::vec
       return Error{bound.error()};  // the sockets before it are closed with the listener
     }
     socket->owner = listener.get();
-    if (const int error = uv_poll_init(loop, &socket->poll, socket->fd); error != 0) {
+    if (const int error = uv_poll_init(loop, &socket->poll, socket->fd.get()); error != 0) {
       if (socket->unix_listen != nullptr && socket->still_ours()) ::unlink(socket->unix_listen->path.c_str());
-      ::close(socket->fd);
       return Error{"listen: cannot watch a socket: " + std::string(uv_strerror(error))};
     }
     uv_timer_init(loop, &socket->resume);
@@ -276,9 +263,9 @@ void Listener::close() {
     };
     uv_close(reinterpret_cast<uv_handle_t*>(&socket->poll), let_go);
     uv_close(reinterpret_cast<uv_handle_t*>(&socket->resume), let_go);
-    ::close(std::exchange(socket->fd, -1));  // after uv_close, which took it out of the epoll set
+    socket->fd.close();  // after uv_close, which took it out of the epoll set
   }
-  if (spare_fd_ >= 0) ::close(std::exchange(spare_fd_, -1));
+  spare_.close();
 }
 
 std::vector<std::string> Listener::addresses() const {
@@ -303,9 +290,9 @@ void Listener::accept_some(Socket& socket) {
   for (int i = 0; i < accepts_per_event && socket.owner != nullptr; ++i) {
     sockaddr_storage from{};
     socklen_t size = sizeof from;
-    OwnedFd accepted(
-        ::accept4(socket.fd, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (accepted.get() < 0) {
+    FileDescriptor accepted(
+        ::accept4(socket.fd.get(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!accepted.is_open()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       socket.owner->refuse_one_or_pause(socket);
@@ -336,7 +323,7 @@ void Listener::accept_some(Socket& socket) {
       ::setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       one.peer = "tcp " + address_text(from);
     }
-    one.fd = accepted.take();
+    one.fd = std::move(accepted);
     const OnAccept& receiver = socket.owner->on_accept_;
     OnAccept keep = receiver;  // the receiver may destroy the listener, and with it the function
     keep(std::move(one));
@@ -349,13 +336,11 @@ void Listener::accept_some(Socket& socket) {
 void Listener::refuse_one_or_pause(Socket& socket) {
   const int reason = errno;
   bool refused = false;
-  if ((reason == EMFILE || reason == ENFILE) && spare_fd_ >= 0) {
-    ::close(std::exchange(spare_fd_, -1));
-    const int taken = ::accept4(socket.fd, nullptr, nullptr, SOCK_CLOEXEC);
-    if (taken >= 0) ::close(taken);
-    refused = taken >= 0;
+  if ((reason == EMFILE || reason == ENFILE) && spare_.is_open()) {
+    spare_.close();
+    refused = FileDescriptor(::accept4(socket.fd.get(), nullptr, nullptr, SOCK_CLOEXEC)).is_open();
   }
-  if (spare_fd_ < 0) spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (!spare_.is_open()) spare_ = open_spare();
   tell_trouble("accepting failed", socket.address + std::strerror(reason),
                fmt::format("accepting failed socket={} reason=\"{}\" refused={} pause_ms={}", socket.address,
                            std::strerror(reason), refused ? 1 : 0, pause_ms),

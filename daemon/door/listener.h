@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "daemon/door/amqp/accepted.h"
+#include "daemon/ops/file_descriptor.h"
 #include "proto/result.h"
 
 namespace bellhop {
@@ -46,7 +47,7 @@ class Listener {
   uv_loop_t* loop_;
   OnAccept on_accept_;
   std::vector<Socket*> sockets_;
-  int spare_fd_ = -1;  // given up for a moment when descriptors run out, see refuse_one_or_pause
+  FileDescriptor spare_;  // given up for a moment when descriptors run out, see refuse_one_or_pause
 };
 
 }  // namespace bellhop

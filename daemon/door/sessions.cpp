@@ -1,7 +1,6 @@
 #include "daemon/door/sessions.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -29,10 +28,7 @@ void Sessions::accept(Accepted accepted) {
   if (!refusal.empty()) {
     tell_trouble(trouble_connection_refused, limit,
                  fmt::format("connection refused peer=\"{}\" reason=\"{}\"", accepted.peer, refusal));
-    if (sessions_.size() - served_ >= refusals_at_once_max) {
-      close(accepted.fd);
-      return;
-    }
+    if (sessions_.size() - served_ >= refusals_at_once_max) return;
   }
   const uint64_t id = ++ids_;
   const bool served = refusal.empty();

@@ -26,9 +26,7 @@ FileDescriptor open_in(const std::string& path) {
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOSYS) return file;
   std::string name = path + "/bellhop-XXXXXX";
   FileDescriptor named(mkostemp(name.data(), O_CLOEXEC));
-  const int error = errno;
   if (named.is_open()) unlink(name.c_str());
-  errno = error;
   return named;
 }
 

@@ -1,7 +1,6 @@
 #include "daemon/wire/link.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -35,8 +34,8 @@ struct Link::Handle {
   }
 };
 
-Link::Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls, Bytes received)
-    : fd_(fd), owner_(owner), tls_(std::move(tls)) {
+Link::Link(FileDescriptor fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls, Bytes received)
+    : fd_(std::move(fd)), owner_(owner), tls_(std::move(tls)) {
   if (received.empty()) return;
   capacity_ = std::max(read_bytes, received.size());
   buffer_.reset(new uint8_t[capacity_]);  // not zeroed
@@ -51,7 +50,7 @@ Link::~Link() {
 Result<void> Link::start(uv_loop_t* loop) {
   assert(handle_ == nullptr && !is_closed());
   auto handle = std::make_unique<Handle>();
-  if (const int error = uv_poll_init(loop, &handle->poll, fd_); error != 0) {
+  if (const int error = uv_poll_init(loop, &handle->poll, fd_.get()); error != 0) {
     return Error{std::string("cannot watch a socket: ") + uv_strerror(error)};
   }
   handle_ = handle.release();  // freed in the close callback
@@ -70,11 +69,11 @@ Result<void> Link::start(uv_loop_t* loop) {
 void Link::close(std::function<void()> closed) {
   if (is_closed()) return;
   Handle* const handle = std::exchange(handle_, nullptr);
-  const int fd = std::exchange(fd_, -1);
+  FileDescriptor fd = std::move(fd_);
   outbox_.clear();
-  if (tls_ != nullptr && write_error_.empty()) tls_->end(fd);
+  if (tls_ != nullptr && write_error_.empty()) tls_->end(fd.get());
   if (handle == nullptr) {  // never started: there is no loop to call from
-    ::close(fd);
+    fd.close();
     if (closed) closed();
     return;
   }
@@ -84,7 +83,7 @@ void Link::close(std::function<void()> closed) {
   if (tls_ != nullptr) handle->close(reinterpret_cast<uv_handle_t*>(&handle->idle));
   // uv_close took the descriptor out of the loop's epoll set already, so the peer need not wait for the
   // callback.
-  ::close(fd);
+  fd.close();
 }
 
 // --- in ---
@@ -137,10 +136,10 @@ void Link::make_room() {
 
 // Into the buffer's free end, as recv does.
 ssize_t Link::receive() {
-  if (tls_ != nullptr) return tls_->receive(fd_, buffer_.get() + end_, capacity_ - end_);
+  if (tls_ != nullptr) return tls_->receive(fd_.get(), buffer_.get() + end_, capacity_ - end_);
   ssize_t received;
   do {
-    received = ::recv(fd_, buffer_.get() + end_, capacity_ - end_, 0);
+    received = ::recv(fd_.get(), buffer_.get() + end_, capacity_ - end_, 0);
   } while (received < 0 && errno == EINTR);
   return received;
 }
@@ -208,7 +207,7 @@ void Link::end(std::string reason) {
 // --- out ---
 
 ssize_t Link::send() {
-  return tls_ != nullptr ? tls_->flush(fd_, outbox_) : outbox_.flush(fd_);
+  return tls_ != nullptr ? tls_->flush(fd_.get(), outbox_) : outbox_.flush(fd_.get());
 }
 
 bool Link::has_unsent() const {
@@ -268,8 +267,8 @@ void Link::shut_down_writes() {
 
 void Link::finish_shutdown() {
   if (!shut_wanted_ || has_unsent() || blocked_ || is_closed()) return;
-  if (tls_ != nullptr) tls_->end(fd_);
-  ::shutdown(fd_, SHUT_WR);
+  if (tls_ != nullptr) tls_->end(fd_.get());
+  ::shutdown(fd_.get(), SHUT_WR);
 }
 
 // --- the loop ---
@@ -308,7 +307,7 @@ void Link::on_poll(uv_poll_t* poll, int status, int events) {
     link->mask_ = 0;
     int error = 0;
     socklen_t size = sizeof error;
-    ::getsockopt(link->fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+    ::getsockopt(link->fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     errno = error != 0 ? error : EPIPE;
     if (link->write_error_.empty()) link->write_error_ = link->reason_of("the connection broke");
     link->drain_then_end(handle);

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/ops/file_descriptor.h"
 #include "daemon/wire/outbox.h"
 #include "daemon/wire/tls_stream.h"
 #include "proto/bytes.h"
@@ -46,7 +47,7 @@ class Link {
   // Takes the descriptor, which must be non-blocking. The owner must outlive the link, or close() it first.
   // `tls`, when there is one, has its handshake behind it. `received` was read from there already: it is in
   // unread() from the start, without an on_bytes.
-  Link(int fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr, Bytes received = {});
+  Link(FileDescriptor fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr, Bytes received = {});
   // Closes if close() was not called.
   ~Link();
   Link(const Link&) = delete;
@@ -94,8 +95,8 @@ class Link {
   // Stops everything and closes the descriptor at once; pending bytes are dropped. No callback comes
   // afterwards. `closed` is called from the loop when libuv has let go, also if the link is destroyed before.
   void close(std::function<void()> closed);
-  bool is_closed() const { return fd_ < 0; }
-  int fd() const { return fd_; }
+  bool is_closed() const { return !fd_.is_open(); }
+  int fd() const { return fd_.get(); }
 
   // In the loop's time (uv_now): when bytes were last received, and last taken by the socket.
   uint64_t last_read_ms() const { return last_read_ms_; }
@@ -123,7 +124,7 @@ class Link {
   void finish_shutdown();
   void end(std::string reason);
 
-  int fd_;
+  FileDescriptor fd_;
   LinkOwner& owner_;
   std::unique_ptr<TlsStream> tls_;  // null: plain
   Handle* handle_ = nullptr;

@@ -14,11 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/ops/file_descriptor.h"
 #include "proto/bytes.h"
 
 namespace bellhop::test {
 
-// Two ends of a non-blocking Unix stream. An end that was given away is set to -1 by release().
+// Two ends of a non-blocking Unix stream. release_a() gives one end away.
 struct SocketPair {
   int a = -1, b = -1;
   SocketPair() {
@@ -39,7 +40,7 @@ struct SocketPair {
   void close_b() {
     if (b >= 0) ::close(std::exchange(b, -1));
   }
-  int release_a() { return std::exchange(a, -1); }
+  FileDescriptor release_a() { return FileDescriptor(std::exchange(a, -1)); }
 };
 
 inline void set_send_buffer(int fd, int bytes) {

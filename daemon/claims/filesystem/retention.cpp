@@ -1,6 +1,5 @@
 #include "daemon/claims/filesystem/retention.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
@@ -108,13 +107,9 @@ Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, cons
   if (!turn.value()) return std::optional<SweepCounts>{};
   const time_t now = turn.value()->now;
 
-  const int listing = openat(directory.value().fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(listing < 0 ? nullptr : fdopendir(listing), &closedir);
-  if (!entries) {
-    const int error = errno;
-    if (listing >= 0) ::close(listing);
-    return Error{fmt::format("store '{}': cannot list {}: {}", place.name, place.path, errno_text(error))};
-  }
+  const auto entries = directory.value().list();
+  if (!entries)
+    return Error{fmt::format("store '{}': cannot list {}: {}", place.name, place.path, errno_text(errno))};
   SweepCounts counts;
   counts.lock_ahead = turn.value()->ahead;
   while (const dirent* entry = readdir(entries.get())) {

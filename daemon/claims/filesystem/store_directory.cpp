@@ -1,6 +1,5 @@
 #include "daemon/claims/filesystem/store_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
@@ -10,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <memory>
 
 #include "daemon/claims/filesystem/file_names.h"
 #include "daemon/ops/errno_text.h"
@@ -105,6 +103,14 @@ Result<void> StoreDirectory::sync() const {
   return Error{fmt::format("fsync of the directory: {}", errno_text(errno))};
 }
 
+std::unique_ptr<DIR, int (*)(DIR*)> StoreDirectory::list() const {
+  FileDescriptor listing(openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(listing.is_open() ? fdopendir(listing.get()) : nullptr,
+                                              &closedir);
+  if (entries) (void)listing.release();  // closedir closes it
+  return entries;
+}
+
 // Through /proc: the other way (AT_EMPTY_PATH) needs a capability that bellhop does without.
 int link_unnamed(int fd, int directory_fd, const std::string& name) {
   const std::string source = fmt::format("/proc/self/fd/{}", fd);
@@ -112,13 +118,8 @@ int link_unnamed(int fd, int directory_fd, const std::string& name) {
 }
 
 size_t sweep_unfinished(const StoreDirectory& directory) {
-  const int listing = openat(directory.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (listing < 0) return 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(listing), &closedir);
-  if (!entries) {
-    ::close(listing);
-    return 0;
-  }
+  const auto entries = directory.list();
+  if (!entries) return 0;
   size_t removed = 0;
   const time_t now = ::time(nullptr);
   while (const dirent* entry = readdir(entries.get())) {

@@ -3,9 +3,11 @@
 // calls: for a store's own threads, and for the start.
 #pragma once
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -44,6 +46,8 @@ class StoreDirectory {
   // Writes the marker if it is not there yet, and syncs it when that is wanted. Only at a bellhop's start.
   Result<void> write_marker(const StorePlace& place, bool sync_directory) const;
   Result<void> sync() const;
+  // Its entries, for readdir. Null, with errno, when it cannot be listed.
+  std::unique_ptr<DIR, int (*)(DIR*)> list() const;
 
  private:
   explicit StoreDirectory(FileDescriptor fd) : fd_(std::move(fd)) {}

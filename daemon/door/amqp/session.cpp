@@ -39,11 +39,10 @@ Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string ref
       peer_(std::move(accepted.peer)),
       refusal_(std::move(refusal)),
       ended_(std::move(ended)),
-      fd_(accepted.fd) {}
+      fd_(std::move(accepted.fd)) {}
 
 Session::~Session() {
   if (thread_.joinable()) thread_.join();
-  if (fd_ >= 0) close(fd_);
 }
 
 Result<void> Session::start() {
@@ -107,7 +106,7 @@ std::string Session::what_is_unsettled() const {
 }
 
 void Session::run() {
-  core_->client = std::make_unique<Link>(std::exchange(fd_, -1), *this);
+  core_->client = std::make_unique<Link>(std::move(fd_), *this);
   core_->writer = std::make_unique<ClientWriter>(*core_->client);
   uv_timer_init(&loop_, &timer_);
   timer_.data = this;

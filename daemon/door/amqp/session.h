@@ -137,7 +137,7 @@ class Session final : public LinkOwner {
   std::function<void(uint64_t)> ended_;
   uv_loop_t loop_{};
   uv_timer_t timer_{};
-  int fd_;  // until the client's link has it
+  FileDescriptor fd_;  // until the client's link has it
 
   std::shared_ptr<Mailbox> mailbox_;  // other threads' way in; outlives the core
   std::unique_ptr<SessionCore> core_;

@@ -1,7 +1,6 @@
 // The opening of a session: what the client says first, the connection to a broker, the end of the handshake.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -49,10 +48,7 @@ void Session::greet() {
 
 void Session::connected(Result<Connected> result) {
   connector_.reset();
-  if (finished_) {
-    if (result) close(result.value().fd);
-    return;
-  }
+  if (finished_) return;
   if (!result) {
     end_reason_ = result.error();
     tell_trouble(trouble_no_broker, "", fmt::format("session={} peer=\"{}\" {}", id_, peer_, result.error()),
@@ -60,8 +56,8 @@ void Session::connected(Result<Connected> result) {
     end_client_leg();
     return;
   }
-  core_->broker =
-      std::make_unique<Link>(result.value().fd, *this, std::move(result.value().tls), result.value().answer);
+  core_->broker = std::make_unique<Link>(std::move(result.value().fd), *this, std::move(result.value().tls),
+                                         result.value().answer);
   broker_leg_ = Leg::open;
   if (auto started = core_->broker->start(&loop_); !started) {
     end_reason_ = started.error();

@@ -78,9 +78,6 @@ struct Rig {
     listener = std::move(opened.value());
     return "";
   }
-  ~Rig() {
-    for (const Accepted& each : accepted) ::close(each.fd);
-  }
 };
 
 }  // namespace
@@ -102,8 +99,8 @@ TEST_CASE("a Unix socket accepts, with its mode and the peer's credentials", "[l
   REQUIRE(one.tcp == nullptr);
   REQUIRE(one.peer == "unix uid=" + std::to_string(::getuid()) + " gid=" + std::to_string(::getgid()) +
                           " pid=" + std::to_string(::getpid()));
-  REQUIRE((::fcntl(one.fd, F_GETFL) & O_NONBLOCK) != 0);
-  REQUIRE((::fcntl(one.fd, F_GETFD) & FD_CLOEXEC) != 0);
+  REQUIRE((::fcntl(one.fd.get(), F_GETFL) & O_NONBLOCK) != 0);
+  REQUIRE((::fcntl(one.fd.get(), F_GETFD) & FD_CLOEXEC) != 0);
   ::close(fd);
 }
 
@@ -125,7 +122,7 @@ TEST_CASE("a TCP listener on port 0 says which port it got", "[listener]") {
   REQUIRE(rig.accepted[0].peer.rfind("tcp 127.0.0.1:", 0) == 0);
   int no_delay = 0;
   socklen_t size = sizeof no_delay;
-  ::getsockopt(rig.accepted[0].fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, &size);
+  ::getsockopt(rig.accepted[0].fd.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, &size);
   REQUIRE(no_delay != 0);
   ::close(fd);
 }
@@ -266,9 +263,8 @@ TEST_CASE("the listener may be destroyed by what it calls", "[listener]") {
   Rig rig;
   rig.listens = {rig.unix_listen()};
   int calls = 0;
-  rig.listener = std::move(Listener::open(rig.loop.get(), rig.listens, [&rig, &calls](Accepted one) {
+  rig.listener = std::move(Listener::open(rig.loop.get(), rig.listens, [&rig, &calls](Accepted) {
                              ++calls;
-                             ::close(one.fd);
                              rig.listener.reset();
                            }).value());
   const int one = connect_unix(rig.path()), two = connect_unix(rig.path());
