@@ -2,9 +2,10 @@
 
 #include <openssl/err.h>
 #include <openssl/rand.h>
-#include <spdlog/spdlog.h>
 
-#include <cstdlib>
+#include <string>
+
+#include "daemon/ops/assert.h"
 
 namespace bellhop {
 
@@ -13,9 +14,7 @@ void random_bytes(std::span<uint8_t> into) {
   if (RAND_bytes(into.data(), static_cast<int>(into.size())) == 1) return;
   char why[256] = {};
   ERR_error_string_n(ERR_get_error(), why, sizeof why);
-  spdlog::critical("OpenSSL has no random bytes for keys, so bellhop ends: {}", why);
-  spdlog::default_logger()->flush();
-  std::abort();
+  die(std::string("bellhop ends, OpenSSL has no random bytes for keys: ") + why);
 }
 
 }  // namespace bellhop

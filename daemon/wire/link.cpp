@@ -3,10 +3,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "daemon/ops/assert.h"
 
 namespace bellhop {
 namespace {
@@ -48,7 +49,7 @@ Link::~Link() {
 }
 
 Result<void> Link::start(uv_loop_t* loop) {
-  assert(handle_ == nullptr && !is_closed());
+  BELLHOP_ASSERT(handle_ == nullptr && !is_closed(), "a link starts once, and before it is closed");
   auto handle = std::make_unique<Handle>();
   if (const int error = uv_poll_init(loop, &handle->poll, fd_.get()); error != 0) {
     return Error{std::string("cannot watch a socket: ") + uv_strerror(error)};
@@ -89,7 +90,7 @@ void Link::close(std::function<void()> closed) {
 // --- in ---
 
 void Link::consume(size_t count) {
-  assert(count <= end_ - begin_);
+  BELLHOP_ASSERT(count <= end_ - begin_, "no more is consumed than is unread");
   begin_ += count;
   wake_if_full();
 }
