@@ -80,7 +80,7 @@ class Daemon {
     shared_.host = host_name();
     shared_.routing = std::make_unique<config::RoutingTable>(shared_.config);
     shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
-    shared_.hop_bodies = std::make_unique<Room>(config.limits.inflight_bytes);
+    shared_.hop_bodies = std::make_unique<Quota>(config.limits.inflight_bytes);
     auto stores = open_stores(config);
     if (!stores) return fail(stores.error());
     shared_.stores = std::move(stores.value());

@@ -32,22 +32,17 @@ FileDescriptor open_in(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<ScratchFile>> ScratchFile::create(std::shared_ptr<Room> space, uint64_t room_bytes) {
-  if (!space->take(room_bytes))
-    return Error{fmt::format("the scratch space of {} bytes is taken, {} of it; this needs {}",
-                             space->bytes_max(), space->used_bytes(), room_bytes)};
+Result<std::unique_ptr<ScratchFile>> ScratchFile::create(std::shared_ptr<Quota> quota,
+                                                         uint64_t size_bytes_max) {
+  QuotaShare share(*quota, size_bytes_max);
+  if (!share)
+    return Error{fmt::format("the scratch files have {} of {} bytes; there is no room for {} more",
+                             quota->used_bytes(), quota->bytes_max(), size_bytes_max)};
   const std::string path = folder();
   FileDescriptor file = open_in(path);
-  if (!file.is_open()) {
-    const int error = errno;
-    space->give_back(room_bytes);
-    return Error{fmt::format("cannot create a scratch file in {} (TMPDIR): {}", path, errno_text(error))};
-  }
-  return std::unique_ptr<ScratchFile>(new ScratchFile(std::move(space), room_bytes, std::move(file)));
-}
-
-ScratchFile::~ScratchFile() {
-  space_->give_back(room_bytes_);
+  if (!file.is_open())
+    return Error{fmt::format("cannot create a scratch file in {} (TMPDIR): {}", path, errno_text(errno))};
+  return std::unique_ptr<ScratchFile>(new ScratchFile(std::move(quota), std::move(share), std::move(file)));
 }
 
 Result<void> ScratchFile::write(uint64_t offset, Bytes bytes) {

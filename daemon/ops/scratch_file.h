@@ -1,5 +1,5 @@
 // A file without a name in the folder for temporary files ($TMPDIR, else /tmp): what is too large for memory
-// on its way to or from an S3 store. It takes its room out of a bound that all of a store's share.
+// on its way to or from an S3 store. Its size counts against a quota.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "daemon/ops/file_descriptor.h"
-#include "daemon/ops/room.h"
+#include "daemon/ops/quota.h"
 #include "proto/bytes.h"
 #include "proto/result.h"
 
@@ -17,11 +17,9 @@ namespace bellhop {
 
 class ScratchFile {
  public:
-  // Takes `room_bytes` until it is destroyed. Errors: the bound is reached, or no file can be made.
-  static Result<std::unique_ptr<ScratchFile>> create(std::shared_ptr<Room> space, uint64_t room_bytes);
-  ~ScratchFile();
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
+  // Takes `size_bytes_max` of `quota` until it is destroyed. Errors: so much is not left, or no file can be
+  // made.
+  static Result<std::unique_ptr<ScratchFile>> create(std::shared_ptr<Quota> quota, uint64_t size_bytes_max);
 
   // Blocking, on the page cache.
   Result<void> write(uint64_t offset, Bytes bytes);
@@ -31,10 +29,10 @@ class ScratchFile {
   void drop(uint64_t offset, uint64_t bytes);
 
  private:
-  ScratchFile(std::shared_ptr<Room> space, uint64_t room_bytes, FileDescriptor file)
-      : space_(std::move(space)), room_bytes_(room_bytes), file_(std::move(file)) {}
-  const std::shared_ptr<Room> space_;
-  const uint64_t room_bytes_;
+  ScratchFile(std::shared_ptr<Quota> quota, QuotaShare share, FileDescriptor file)
+      : quota_(std::move(quota)), share_(std::move(share)), file_(std::move(file)) {}
+  std::shared_ptr<Quota> quota_;
+  QuotaShare share_;
   FileDescriptor file_;
 };
 

@@ -12,7 +12,7 @@
 #include "daemon/claims/s3/s3_address.h"
 #include "daemon/claims/s3/s3_client.h"
 #include "daemon/claims/s3/s3_environment.h"
-#include "daemon/ops/room.h"
+#include "daemon/ops/quota.h"
 
 namespace bellhop {
 
@@ -37,9 +37,9 @@ struct S3Core {
   KeySource keys;
   KeysUnderWay keys_under_way;
   // Payloads on their way in, in memory and in scratch files; and those on their way out in scratch files.
-  const std::shared_ptr<Room> memory = std::make_shared<Room>(uint64_t{16} << 20);
-  const std::shared_ptr<Room> upload_scratch = std::make_shared<Room>(uint64_t{4} << 30);
-  const std::shared_ptr<Room> fetch_scratch = std::make_shared<Room>(uint64_t{4} << 30);
+  const std::shared_ptr<Quota> memory = std::make_shared<Quota>(uint64_t{16} << 20);
+  const std::shared_ptr<Quota> upload_scratch = std::make_shared<Quota>(uint64_t{4} << 30);
+  const std::shared_ptr<Quota> fetch_scratch = std::make_shared<Quota>(uint64_t{4} << 30);
   std::unique_ptr<CurlLoop> loop;
   std::unique_ptr<S3Client> client;  // the loop's thread; null once the store has ended
 

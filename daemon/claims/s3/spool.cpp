@@ -7,9 +7,9 @@ namespace bellhop {
 Result<std::shared_ptr<Spool>> Spool::create(const S3Core& core, uint64_t payload_bytes,
                                              uint64_t window_bytes) {
   std::shared_ptr<Spool> spool(new Spool);
-  if (payload_bytes <= small_payload_bytes_max && core.memory->take(payload_bytes)) {
-    spool->memory_ = core.memory;
-    spool->room_bytes_ = payload_bytes;
+  spool->memory_ = core.memory;
+  if (payload_bytes <= small_payload_bytes_max) spool->share_ = QuotaShare(*core.memory, payload_bytes);
+  if (spool->share_) {
     spool->bytes_.reserve(static_cast<size_t>(payload_bytes));
     return spool;
   }
@@ -17,10 +17,6 @@ Result<std::shared_ptr<Spool>> Spool::create(const S3Core& core, uint64_t payloa
   if (!file) return Error{file.error()};
   spool->file_ = std::move(file.value());
   return spool;
-}
-
-Spool::~Spool() {
-  if (memory_) memory_->give_back(room_bytes_);
 }
 
 Result<void> Spool::append(Bytes piece) {

@@ -19,9 +19,6 @@ class Spool {
   // `window_bytes` is the most that is kept at one time of the `payload_bytes`.
   static Result<std::shared_ptr<Spool>> create(const S3Core& core, uint64_t payload_bytes,
                                                uint64_t window_bytes);
-  ~Spool();
-  Spool(const Spool&) = delete;
-  Spool& operator=(const Spool&) = delete;
 
   Result<void> append(Bytes piece);
   uint64_t size_bytes() const { return size_bytes_; }  // so far
@@ -32,8 +29,8 @@ class Spool {
 
  private:
   Spool() = default;
-  std::shared_ptr<Room> memory_;  // of which room_bytes_ are taken; null: a file
-  uint64_t room_bytes_ = 0;
+  std::shared_ptr<Quota> memory_;
+  QuotaShare share_;  // of memory_; empty: a file
   Buffer bytes_;
   std::unique_ptr<ScratchFile> file_;
   uint64_t size_bytes_ = 0;

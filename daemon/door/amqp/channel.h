@@ -16,7 +16,7 @@
 #include "daemon/broker/confirm_window.h"
 #include "daemon/broker/tag_window.h"
 #include "daemon/message/delivery.h"
-#include "daemon/ops/room.h"
+#include "daemon/ops/quota.h"
 #include "proto/content_header.h"
 #include "proto/method.h"
 
@@ -91,7 +91,7 @@ struct Sent {
   size_t sent_header_hash = 0;
   Buffer header;  // the client's content header payload
   Transaction transaction;
-  RoomShare of_session, of_process;  // of what may be remembered
+  QuotaShare of_session, of_process;  // of what may be remembered
   size_t bytes() const {
     return sizeof(Sent) + exchange.size() + routing_key.size() + sent_exchange.size() +
            sent_routing_key.size() + message_id.size() + header.size();

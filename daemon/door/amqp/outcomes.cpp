@@ -105,8 +105,8 @@ void Outcomes::on_confirm(Channel& channel, const Frame& frame, bool nack) {
 void Outcomes::remember(Channel& channel, std::unique_ptr<Sent>& sent) {
   const size_t bytes = sent->bytes();
   auto has_room = [&] {
-    sent->of_session = RoomShare(core_.remembered, bytes);
-    if (sent->of_session) sent->of_process = RoomShare(core_.shared.remembered, bytes);
+    sent->of_session = QuotaShare(core_.remembered, bytes);
+    if (sent->of_session) sent->of_process = QuotaShare(core_.shared.remembered, bytes);
     return static_cast<bool>(sent->of_process);
   };
   while (!has_room()) {

@@ -20,7 +20,7 @@
 #include "daemon/door/amqp/spill.h"
 #include "daemon/ops/budget.h"
 #include "daemon/ops/mailbox.h"
-#include "daemon/ops/room.h"
+#include "daemon/ops/quota.h"
 #include "daemon/wire/link.h"
 #include "daemon/wire/tls_context.h"
 #include "proto/uuid.h"
@@ -53,9 +53,9 @@ struct Shared {
   SpillSpace spill;
   BrokerNodes nodes;
   std::atomic<uint64_t> held_for_clients{0};  // bytes in all sessions' lanes
-  Room parks{uint64_t{64} << 20};       // what all sessions keep in memory of messages that are being parked
-  Room remembered{uint64_t{32} << 20};  // what all sessions remember of publishes that may come back
-  std::unique_ptr<Room>
+  Quota parks{uint64_t{64} << 20};       // what all sessions keep in memory of messages that are being parked
+  Quota remembered{uint64_t{32} << 20};  // what all sessions remember of publishes that may come back
+  std::unique_ptr<Quota>
       hop_bodies;  // limits.inflight_bytes: of hops that are collected, until they are whole
   std::string host;
 };
@@ -81,7 +81,7 @@ class SessionCore {
   std::string broker_user;     // empty: not known (another mechanism than PLAIN or AMQPLAIN was passed on)
   bool has_own_login = false;  // bellhop is that user; else the client is, and the broker decides what it may
 
-  Room remembered{uint64_t{8} << 20};  // of all.remembered. Outlives the channels
+  Quota remembered{uint64_t{8} << 20};  // of all.remembered. Outlives the channels
 
   std::set<std::string> exclusive_queues;  // that this connection declared, under names of the client's
   // A queue that the broker named is parked like an exclusive one by its name: a client may make any number

@@ -31,7 +31,7 @@ std::string checksum_of(Bytes bytes) {
 
 std::shared_ptr<SpillFile> SpillFile::make(SpillSpace& space, uint64_t capacity_bytes) {
   // Even a close may wait.
-  return {new SpillFile(space.room, capacity_bytes), [thread = &space.thread](SpillFile* file) {
+  return {new SpillFile(space.quota, capacity_bytes), [thread = &space.thread](SpillFile* file) {
             thread->run(nullptr, Work::upkeep, [file] { delete file; });
           }};
 }
@@ -43,7 +43,7 @@ std::optional<uint64_t> SpillFile::place(uint64_t bytes) {
 
 Result<void> SpillFile::write(uint64_t offset, Bytes bytes) {
   if (file_ == nullptr) {
-    auto created = ScratchFile::create(room_, capacity_bytes_);
+    auto created = ScratchFile::create(quota_, capacity_bytes_);
     if (!created) return Error{created.error()};
     file_ = std::move(created.value());
   }

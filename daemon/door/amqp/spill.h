@@ -17,7 +17,7 @@
 #include <unordered_map>
 
 #include "daemon/message/delivery.h"
-#include "daemon/ops/room.h"
+#include "daemon/ops/quota.h"
 #include "daemon/ops/scratch_file.h"
 #include "daemon/ops/thread_pool.h"
 
@@ -28,7 +28,7 @@ struct Channel;
 
 // Of the process. One thread, and one line of it for each session, so that what is read was written before.
 struct SpillSpace {
-  const std::shared_ptr<Room> room = std::make_shared<Room>(uint64_t{4} << 30);
+  const std::shared_ptr<Quota> quota = std::make_shared<Quota>(uint64_t{4} << 30);
   ThreadPool thread{{.threads_max = 1, .one_kind_max = 1, .one_line_max = 1}};
 };
 
@@ -46,9 +46,9 @@ class SpillFile {
   Result<Buffer> read(uint64_t offset, size_t count) const;
 
  private:
-  SpillFile(std::shared_ptr<Room> room, uint64_t capacity_bytes)
-      : room_(std::move(room)), capacity_bytes_(capacity_bytes) {}
-  const std::shared_ptr<Room> room_;
+  SpillFile(std::shared_ptr<Quota> quota, uint64_t capacity_bytes)
+      : quota_(std::move(quota)), capacity_bytes_(capacity_bytes) {}
+  const std::shared_ptr<Quota> quota_;
   const uint64_t capacity_bytes_;
   uint64_t used_bytes_ = 0;  // the session's thread
   // The spill's thread:
