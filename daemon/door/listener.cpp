@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,6 +19,7 @@
 #include <utility>
 
 #include "daemon/door/folder_lock.h"
+#include "daemon/ops/accounts.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
@@ -83,19 +83,6 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
   }
   spdlog::info("stale socket removed path={}", path);
   return {};
-}
-
-Result<gid_t> group_id(const std::string& name) {
-  char space[4096];
-  group entry{};
-  group* found = nullptr;
-  if (::getgrnam_r(name.c_str(), &entry, space, sizeof space, &found) == 0 && found != nullptr)
-    return found->gr_gid;
-  if (!name.empty() && name.size() < 10 &&
-      std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    return static_cast<gid_t>(std::stoul(name));
-  }
-  return Error{"listen: group: this host has no group '" + name + "'"};
 }
 
 bool admits(const config::UnixListen& listen, const ucred& peer) {
@@ -173,7 +160,7 @@ Result<void> Listener::Socket::bind_unix() {
   if (!unix_listen->group.empty()) {
     const Result<gid_t> gid = group_id(unix_listen->group);
     if (!gid) {
-      ready = Error{gid.error()};
+      ready = Error{"listen: group: " + gid.error()};
     } else if (::lchown(path.c_str(), static_cast<uid_t>(-1), gid.value()) != 0) {
       ready = Error{because("listen: unix: " + path + ": cannot give the socket to group '" +
                             unix_listen->group + "' (bellhop's user must be a member of it)")};

@@ -2,17 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <thread>
 
 #include "daemon/claims/filesystem/filesystem_fetch.h"
 #include "daemon/claims/filesystem/filesystem_upload.h"
+#include "daemon/ops/accounts.h"
 #include "daemon/ops/errno_text.h"
 #include "proto/claim_frame.h"
 
@@ -29,18 +27,6 @@ constexpr int verifying_niceness = 10;
 ThreadShares verifying_shares() {
   const size_t count = std::clamp<size_t>(std::thread::hardware_concurrency(), 2, 12);
   return {.threads_max = count, .one_kind_max = count, .one_line_max = count, .niceness = verifying_niceness};
-}
-
-Result<gid_t> group_id(const std::string& name) {
-  gid_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error == std::errc{} && end == name.data() + name.size()) return number;
-  std::array<char, 16384> space;
-  group entry{}, *found = nullptr;
-  if (getgrnam_r(name.c_str(), &entry, space.data(), space.size(), &found) != 0 || found == nullptr) {
-    return Error{fmt::format("there is no group '{}' on this host", name)};
-  }
-  return found->gr_gid;
 }
 
 // What a start does to the directory: looks, finds out what it can, and writes the marker if it may.
@@ -103,7 +89,7 @@ Result<StorePlace> FilesystemStore::place_of(const std::string& name, const conf
                    .unnamed_files = true};
   if (!config.group.empty()) {
     const auto group = group_id(config.group);
-    if (!group) return Error{fmt::format("store '{}': {}", name, group.error())};
+    if (!group) return Error{fmt::format("store '{}': group: {}", name, group.error())};
     place.group = group.value();
   }
   return place;

@@ -2,15 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 
 #include "daemon/claims/filesystem/file_names.h"
+#include "daemon/ops/accounts.h"
 #include "daemon/ops/errno_text.h"
 
 namespace bellhop {
@@ -21,20 +18,6 @@ constexpr time_t unfinished_age_max_s = 24 * 60 * 60;
 
 Error unavailable(const StorePlace& place, const std::string& why) {
   return {fmt::format("store '{}' is unavailable: {}", place.name, why)};
-}
-
-std::string user_name(uid_t uid) {
-  std::array<char, 4096> space;
-  passwd entry{}, *found = nullptr;
-  if (getpwuid_r(uid, &entry, space.data(), space.size(), &found) != 0 || found == nullptr) return "unknown";
-  return found->pw_name;
-}
-
-std::string group_name(gid_t gid) {
-  std::array<char, 4096> space;
-  group entry{}, *found = nullptr;
-  if (getgrgid_r(gid, &entry, space.data(), space.size(), &found) != 0 || found == nullptr) return "unknown";
-  return found->gr_name;
 }
 
 }  // namespace
