@@ -7,14 +7,14 @@
 #include <cstring>
 #include <utility>
 
+#include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
 #include "proto/frame.h"
 
 namespace bellhop {
 namespace {
 
-constexpr uint64_t pause_ms_min = 100;
-constexpr uint64_t pause_ms_max = 2000;
+constexpr Backoff round_backoff{100, 2000};
 constexpr uint64_t attempt_ms_min = 500;
 constexpr const char* trouble_node = "broker node";
 constexpr size_t answer_bytes_max = 128 * 1024;  // RabbitMQ's start has half a kilobyte
@@ -58,7 +58,6 @@ Connector::Connector(uv_loop_t* loop, const config::Broker& broker, const TlsCon
       done_(std::move(done)),
       deadline_ms_(uv_now(loop) + broker.connect_timeout_ms),
       attempt_ms_max_(std::max(attempt_ms_min, broker.connect_timeout_ms / (broker.urls.size() + 1))),
-      pause_ms_(pause_ms_min),
       random_(static_cast<unsigned>(uv_hrtime() ^ reinterpret_cast<uintptr_t>(this))),
       timer_(new Timer),
       last_failure_(broker.urls.size()) {
@@ -167,15 +166,11 @@ void Connector::next_url() {
   address_index_ = 0;
 }
 
-// Between half and the whole of a pause that doubles each round, so that the sessions of a host do not come
-// back in step.
 void Connector::pause() {
   begin_round();
-  if (pause_ms_ == pause_ms_min)
+  if (++failed_rounds_ == 1)
     tell_trouble(trouble_no_broker, "yet", "no broker reached yet, bellhop retries" + failures());
-  std::uniform_int_distribution<uint64_t> jitter(pause_ms_ / 2, pause_ms_);
-  arm(std::min(jitter(random_), left_ms()));
-  pause_ms_ = std::min(pause_ms_ * 2, pause_ms_max);
+  arm(std::min<uint64_t>(round_backoff.wait_ms(failed_rounds_, random_), left_ms()));
 }
 
 void Connector::begin_lookup() {

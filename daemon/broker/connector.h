@@ -4,7 +4,8 @@
 //
 //     start ─► URL i ─► resolve ─► address ─► connected ─► (TLS) ─► connection.start ─► done(Connected)
 //               ▲           └──────────┴──────────┴──────────┴─ failed ─► next address, next URL
-//               └─ pause 100 ms .. 2 s ◄─ all URLs failed                    time up ─► done(Error)
+//               └─ pause up to 2 s (ops/backoff.h) ◄─ all URLs failed                    time up ─►
+//               done(Error)
 //
 // 1. The first round begins at the URL that worked last (for any session), and addresses that failed lately
 // come last: a dead or silent node does not cost each session a timeout.
@@ -95,7 +96,7 @@ class Connector {
   Done done_;
   uint64_t deadline_ms_;
   uint64_t attempt_ms_max_;
-  uint64_t pause_ms_;
+  uint32_t failed_rounds_ = 0;
   std::minstd_rand random_;
 
   Timer* timer_ = nullptr;

@@ -6,18 +6,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
+#include <random>
 #include <utility>
 
 #include "daemon/broker/existing.h"
+#include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
 namespace {
 
-constexpr uint32_t pause_ms_min = 500;
-constexpr uint32_t pause_ms_max = 30'000;
+constexpr Backoff round_backoff{500, 30'000};
 constexpr uint16_t precondition_failed = 406;
 constexpr uint16_t internal_error = 541;
 
@@ -76,7 +76,8 @@ bool Control::wait_until_done(uint32_t timeout_ms) {
 
 void Control::run(std::deque<Declaration> left) {
   const config::Broker& broker = config_->broker;
-  uint32_t pause_ms = pause_ms_min;
+  std::minstd_rand random(std::random_device{}());
+  uint32_t failed_rounds = 0;
   do {
     for (const config::BrokerUrl& url : broker.urls) {
       const Result<void> tried = try_url(url, left);
@@ -89,8 +90,7 @@ void Control::run(std::deque<Declaration> left) {
                                  url.shown, tried.error()));
     }
     if (left.empty()) break;
-    if (!pause(pause_ms)) break;
-    pause_ms = std::min(pause_ms * 2, pause_ms_max);
+    if (!pause(round_backoff.wait_ms(++failed_rounds, random))) break;
   } while (true);
   const std::lock_guard<std::mutex> lock(mutex_);
   done_ = true;

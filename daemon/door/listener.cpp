@@ -27,7 +27,8 @@ namespace {
 
 constexpr int backlog = 511;
 constexpr int accepts_per_event = 64;  // then the loop's other work has a turn
-constexpr uint64_t pause_ms = 100;     // without a descriptor left
+// Without a descriptor left. No backoff: the next accept shows whether it is over.
+constexpr uint64_t pause_ms = 100;
 
 FileDescriptor open_spare() {
   return FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));

@@ -100,7 +100,7 @@ class S3Client {
   const S3Settings settings_;
   const uint32_t retries_;
   const std::shared_ptr<S3CredentialsProvider> credentials_;
-  const Backoff backoff_;
+  const Backoff backoff_{100, 10000};
   std::minstd_rand random_;
   std::set<std::shared_ptr<S3Call>> calls_;
   Turns<std::shared_ptr<S3Call>> turns_;

@@ -1,7 +1,5 @@
-// What S3 requests are made of and what their answers mean: URLs, parts, backoff, errors, the list of
+// What S3 requests are made of and what their answers mean: URLs, parts, errors, the list of
 // uploads.
-#include <random>
-
 #include "daemon/claims/s3/digest.h"
 #include "daemon/claims/s3/iso_time.h"
 #include "daemon/claims/s3/s3_address.h"
@@ -9,7 +7,6 @@
 #include "daemon/claims/s3/s3_parts.h"
 #include "daemon/claims/s3/s3_signature.h"
 #include "daemon/claims/s3/s3_sweep.h"
-#include "daemon/ops/backoff.h"
 #include "test/unit/daemon/claims/store_fixture.h"
 
 using namespace bellhop;
@@ -84,20 +81,6 @@ TEST_CASE("parts cover the payload without a gap, within the service's limits", 
         "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Part><PartNumber>1</PartNumber>"
         "<ETag>&quot;a&quot;</ETag></Part><Part><PartNumber>2</PartNumber><ETag>&quot;b&quot;</ETag></Part>"
         "</CompleteMultipartUpload>");
-}
-
-TEST_CASE("the wait doubles to a bound, at least half of it for certain", "[s3]") {
-  const Backoff backoff{100, 10000};
-  std::minstd_rand random(7);
-  uint32_t whole = 100;
-  for (uint32_t attempt = 1; attempt < 40; ++attempt) {
-    for (int again = 0; again < 20; ++again) {
-      const uint32_t wait = backoff.wait_ms(attempt, random);
-      CHECK(wait >= whole / 2);
-      CHECK(wait <= whole);
-    }
-    whole = std::min<uint32_t>(whole * 2, 10000);
-  }
 }
 
 TEST_CASE("what is worth another attempt", "[s3]") {
