@@ -1,12 +1,14 @@
 #include "config/routing_table.h"
 
-#include <unordered_map>
+#include <functional>
 
 #include "proto/table.h"
 
 namespace bellhop::config {
 
 namespace {
+
+constexpr size_t compared_max = 16;  // so many routes are compared one by one
 
 std::optional<proto::Itinerary> itinerary_of(const Route& route) {
   if (route.slip_itinerary.empty()) return {};
@@ -73,7 +75,21 @@ RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::
     const auto named = pipelines.find(route.slip_pipeline);
     rules_.push_back({&route, topic_words(route.match_routing_key.value_or("")),
                       plan_of(route, named == pipelines.end() ? nullptr : named->second)});
+    by_name_.emplace(route.name, rules_.size() - 1);
   }
+  if (rules_.size() <= compared_max) return;
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    const Route& route = *rules_[i].route;
+    Place place;  // of views into the configuration
+    if (route.match_exchange) place.exchange = *route.match_exchange;
+    if (exact_key(route)) place.key = *route.match_routing_key;
+    by_place_[place].push_back(i);
+  }
+}
+
+size_t RoutingTable::PlaceHash::operator()(const Place& place) const {
+  const std::hash<std::optional<std::string_view>> hash;
+  return hash(place.exchange) * 31 + hash(place.key);
 }
 
 bool RoutingTable::matches(const Rule& rule, std::string_view exchange, std::string_view routing_key,
@@ -89,21 +105,32 @@ bool RoutingTable::matches(const Rule& rule, std::string_view exchange, std::str
 
 const Plan& RoutingTable::find(std::string_view exchange, std::string_view routing_key,
                                Bytes header_fields) const {
-  for (const Rule& rule : rules_) {
-    if (matches(rule, exchange, routing_key, header_fields)) return rule.plan;
+  if (by_place_.empty()) {
+    for (const Rule& rule : rules_) {
+      if (matches(rule, exchange, routing_key, header_fields)) return rule.plan;
+    }
+    return default_plan_;
   }
-  return default_plan_;
+  size_t first = rules_.size();
+  for (const Place& place :
+       {Place{exchange, routing_key}, Place{exchange, {}}, Place{{}, routing_key}, Place{}}) {
+    const auto found = by_place_.find(place);
+    if (found == by_place_.end()) continue;
+    for (const size_t i : found->second) {
+      if (i >= first) break;
+      if (matches(rules_[i], exchange, routing_key, header_fields)) first = i;
+    }
+  }
+  return first == rules_.size() ? default_plan_ : rules_[first].plan;
 }
 
 const Plan* RoutingTable::by_name(std::string_view route) const {
-  for (const Rule& rule : rules_) {
-    if (rule.route->name != route) continue;
-    const Plan& plan = rule.plan;
-    bool concrete =
-        plan.pipeline != nullptr || plan.itinerary || (plan.named_exchange && plan.named_routing_key);
-    return concrete ? &plan : nullptr;
-  }
-  return nullptr;
+  const auto found = by_name_.find(route);
+  if (found == by_name_.end()) return nullptr;
+  const Plan& plan = rules_[found->second].plan;
+  const bool concrete =
+      plan.pipeline != nullptr || plan.itinerary || (plan.named_exchange && plan.named_routing_key);
+  return concrete ? &plan : nullptr;
 }
 
 const Pipeline* RoutingTable::pipeline(std::string_view name) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "config/config.h"
@@ -49,7 +50,8 @@ class RoutingTable {
 
   // The first route that matches, else the default plan. `header_fields` is the message's headers table
   // without its length. Called for every publish: allocates nothing, but for a route that matches on headers.
-  // The plan lives as long as the table.
+  // Routes without wildcards cost the same however many there are; of those with wildcards, every one that
+  // names the exchange, or none, may have to be compared. The plan lives as long as the table.
   const Plan& find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const;
   // For bellhop.route; null when there is none, or it has no concrete target.
   const Plan* by_name(std::string_view route) const;
@@ -67,10 +69,22 @@ class RoutingTable {
     std::vector<std::string> key_words;  // the pattern split at "."
     Plan plan;
   };
+  // What a route says about exchange and key. A key with wildcards counts as any, and is compared.
+  struct Place {
+    std::optional<std::string_view> exchange, key;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceHash {
+    size_t operator()(const Place& place) const;
+  };
   static bool matches(const Rule& rule, std::string_view exchange, std::string_view routing_key,
                       Bytes header_fields);
   std::shared_ptr<const Config> config_;
   std::vector<Rule> rules_;
+  // Each place's rules, by their numbers, in order. Empty while the rules are so few that comparing is
+  // cheaper.
+  std::unordered_map<Place, std::vector<size_t>, PlaceHash> by_place_;
+  std::unordered_map<std::string_view, size_t> by_name_;
   Plan default_plan_;
 };
 
