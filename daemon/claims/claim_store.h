@@ -94,6 +94,22 @@ struct Expected {
   std::optional<std::string> xxh128;
 };
 
+// A fetch as a store's parts hand it on. What its members are: ClaimStore::fetch().
+struct FetchRequest {
+  std::string key;
+  Expected expected;
+  std::weak_ptr<FetchWatch> wanted;
+  std::shared_ptr<Executor> executor;
+  std::function<void(FetchResult)> done;
+
+  bool is_wanted() const { return !wanted.expired(); }
+  // Any thread, once.
+  void answer(FetchResult result) {
+    executor->post(
+        [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
+  }
+};
+
 class ClaimStore {
  public:
   ClaimStore(std::string name, proto::KeyRule keys) : name_(std::move(name)), keys_(keys) {}
@@ -109,13 +125,11 @@ class ClaimStore {
   // A store that stands still may never answer at all.
   void fetch(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
              std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
-    if (proto::is_redeemable_key(key, keys_)) {
-      fetch_redeemable(key, expected, std::move(wanted), std::move(executor), std::move(done));
-      return;
-    }
-    executor->post([key, done = std::move(done)] {
-      done({nullptr, {FetchFailure::Kind::not_issued, proto::bad_key_reason(key)}});
-    });
+    FetchRequest request{key, expected, std::move(wanted), std::move(executor), std::move(done)};
+    if (proto::is_redeemable_key(key, keys_))
+      fetch_redeemable(std::move(request));
+    else
+      request.answer({nullptr, {FetchFailure::Kind::not_issued, proto::bad_key_reason(key)}});
   }
   // Any thread. The undo of a publish that no queue can hold; `key` is one that begin()'s claim gave. A
   // failure is logged; retention takes the orphan.
@@ -129,9 +143,7 @@ class ClaimStore {
 
  private:
   // fetch, with a key that may be part of a path or a URL.
-  virtual void fetch_redeemable(const std::string& key, const Expected& expected,
-                                std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
-                                std::function<void(FetchResult)> done) = 0;
+  virtual void fetch_redeemable(FetchRequest request) = 0;
 
   const std::string name_;
   const proto::KeyRule keys_;

@@ -105,12 +105,8 @@ std::unique_ptr<Upload> MemoryStore::begin(uint64_t size_bytes, std::shared_ptr<
   return std::make_unique<MemoryUpload>(core_, size_bytes, std::move(executor));
 }
 
-void MemoryStore::fetch_redeemable(const std::string& key, const Expected& expected,
-                                   std::weak_ptr<FetchWatch> /*wanted*/, std::shared_ptr<Executor> executor,
-                                   std::function<void(FetchResult)> done) {
-  executor->post([result = find_object(*core_, key, expected), done = std::move(done)]() mutable {
-    done(std::move(result));
-  });
+void MemoryStore::fetch_redeemable(FetchRequest request) {
+  request.answer(find_object(*core_, request.key, request.expected));
 }
 
 size_t MemoryStore::object_count() const {

@@ -31,8 +31,7 @@ class MemoryStore : public ClaimStore {
   size_t object_count() const;
 
  private:
-  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
-                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+  void fetch_redeemable(FetchRequest request) override;
 
   std::shared_ptr<Core> core_;
 };

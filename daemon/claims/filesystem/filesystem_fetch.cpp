@@ -29,18 +29,11 @@ constexpr std::chrono::milliseconds part_max{5};
 //                  └─ large: verify a part ─► ... ─► verify a part ─► ───┘
 class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
  public:
-  FilesystemFetch(std::shared_ptr<FilesystemCore> core, std::string key, Expected expected,
-                  std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
-                  std::function<void(FetchResult)> done)
-      : core_(std::move(core)),
-        key_(std::move(key)),
-        expected_(std::move(expected)),
-        wanted_(std::move(wanted)),
-        executor_(std::move(executor)),
-        done_(std::move(done)) {}
+  FilesystemFetch(std::shared_ptr<FilesystemCore> core, FetchRequest request)
+      : core_(std::move(core)), request_(std::move(request)) {}
 
   void start() {
-    core_->pool.run(executor_.get(), Work::fetch, [self = shared_from_this()] { self->run(); });
+    core_->pool.run(request_.executor.get(), Work::fetch, [self = shared_from_this()] { self->run(); });
   }
 
  private:
@@ -50,14 +43,15 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     if (file_ == nullptr) {
       failure = open();
       if (!failure && !is_kept()) {
-        core_->verifying.run(executor_.get(), Work::verify, [self = shared_from_this()] { self->run(); });
+        core_->verifying.run(request_.executor.get(), Work::verify,
+                             [self = shared_from_this()] { self->run(); });
         return;
       }
     }
     if (!failure) failure = verify_part();
     const bool has_more = !failure && offset_ < size_bytes_;
-    if (has_more &&
-        core_->verifying.go_on(executor_.get(), Work::verify, [self = shared_from_this()] { self->run(); }))
+    if (has_more && core_->verifying.go_on(request_.executor.get(), Work::verify,
+                                           [self = shared_from_this()] { self->run(); }))
       return;
     // Without a thread for the rest it is done here.
     while (!failure && offset_ < size_bytes_) failure = verify_part();
@@ -68,20 +62,19 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     } else if (is_kept()) {
       result.object = std::make_shared<MemoryObject>(std::make_shared<const Buffer>(std::move(kept_)));
     } else {
-      result.object = std::make_shared<FileObject>(core_, std::move(file_), key_, before_);
+      result.object = std::make_shared<FileObject>(core_, std::move(file_), request_.key, before_);
     }
-    executor_->post(
-        [result = std::move(result), done = std::move(done_)]() mutable { done(std::move(result)); });
+    request_.answer(std::move(result));
   }
 
   // Opens the object O_NOFOLLOW, demands a regular file with one name, of the size that the message says.
   std::optional<FetchFailure> open() {
     const auto directory = StoreDirectory::open(core_->place);
     if (!directory)
-      return FetchFailure{Kind::unavailable, fmt::format("claim {}: {}", key_, directory.error())};
+      return FetchFailure{Kind::unavailable, fmt::format("claim {}: {}", request_.key, directory.error())};
     // O_NONBLOCK: opening a fifo must not wait for its writer.
     file_ = std::make_shared<FileDescriptor>(
-        openat(directory.value().fd(), key_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        openat(directory.value().fd(), request_.key.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file_->is_open()) return cannot_open(directory.value(), errno);
     if (fstat(file_->get(), &before_) != 0) return failed(Kind::unavailable, "fstat: " + errno_text(errno));
     if (!S_ISREG(before_.st_mode))
@@ -99,9 +92,9 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
         return failed(Kind::unavailable, "fstat: " + errno_text(error));
     }
     size_bytes_ = static_cast<uint64_t>(before_.st_size);
-    if (expected_.size_bytes && *expected_.size_bytes != size_bytes_)
+    if (request_.expected.size_bytes && *request_.expected.size_bytes != size_bytes_)
       return failed(Kind::corrupt, fmt::format("the object has {} bytes, the message says {}", size_bytes_,
-                                               *expected_.size_bytes));
+                                               *request_.expected.size_bytes));
     if (is_kept()) kept_.resize(size_bytes_);
     return {};
   }
@@ -112,9 +105,10 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     const auto until = Clock::now() + part_max;
     Buffer piece(is_kept() ? 0 : piece_bytes);
     while (offset_ < size_bytes_) {
-      const auto waiter = wanted_.lock();
+      const auto waiter = request_.wanted.lock();
       if (waiter == nullptr)
-        return FetchFailure{Kind::unavailable, fmt::format("claim {}: nobody waits for it any more", key_)};
+        return FetchFailure{Kind::unavailable,
+                            fmt::format("claim {}: nobody waits for it any more", request_.key)};
       const size_t count = is_kept()
                                ? kept_.size()
                                : static_cast<size_t>(std::min<uint64_t>(piece.size(), size_bytes_ - offset_));
@@ -138,9 +132,9 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     if (fstat(file_->get(), &after) != 0) return failed(Kind::unavailable, "fstat: " + errno_text(errno));
     if (!is_same_file(before_, after))
       return failed(Kind::unavailable, "somebody wrote to the object while it was read");
-    if (const std::string found = hash_.hex(); expected_.xxh128 && found != *expected_.xxh128)
+    if (const std::string found = hash_.hex(); request_.expected.xxh128 && found != *request_.expected.xxh128)
       return failed(Kind::corrupt, fmt::format("the object's XXH3-128 is {}, the message says {}", found,
-                                               *expected_.xxh128));
+                                               *request_.expected.xxh128));
     return {};
   }
 
@@ -148,21 +142,21 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     const StorePlace& place = core_->place;
     if (error == ENOENT) {
       if (auto marker = directory.check_marker(place); !marker)
-        return {Kind::unavailable, fmt::format("claim {}: {}", key_, marker.error())};
+        return {Kind::unavailable, fmt::format("claim {}: {}", request_.key, marker.error())};
       return {
           Kind::missing,
           fmt::format("claim {}: store '{}' has no such object: removed by retention, or stored elsewhere",
-                      key_, place.name)};
+                      request_.key, place.name)};
     }
     if (error == ELOOP)
       return failed(Kind::corrupt, "not a regular file but a symbolic link, which is not followed");
     // ENXIO: a socket, or a device without a driver.
     if (error == ENXIO) return failed(Kind::corrupt, "not a regular file");
-    std::string why =
-        fmt::format("claim {}: store '{}' is unavailable: open: {}", key_, place.name, errno_text(error));
+    std::string why = fmt::format("claim {}: store '{}' is unavailable: open: {}", request_.key, place.name,
+                                  errno_text(error));
     struct stat status {};
     if (error == EACCES) {
-      if (fstatat(directory.fd(), key_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      if (fstatat(directory.fd(), request_.key.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
         why += fmt::format(": the object belongs to {}; bellhop runs as uid {}", owner_and_mode(status),
                            geteuid());
       } else if (fstat(directory.fd(), &status) == 0) {
@@ -174,17 +168,13 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
   }
 
   FetchFailure failed(Kind kind, const std::string& why) const {
-    return {kind, fmt::format("claim {}: store '{}': {}", key_, core_->place.name, why)};
+    return {kind, fmt::format("claim {}: store '{}': {}", request_.key, core_->place.name, why)};
   }
 
   bool is_kept() const { return size_bytes_ <= in_memory_bytes_max; }
 
   const std::shared_ptr<FilesystemCore> core_;
-  const std::string key_;
-  const Expected expected_;
-  const std::weak_ptr<FetchWatch> wanted_;
-  const std::shared_ptr<Executor> executor_;
-  std::function<void(FetchResult)> done_;
+  FetchRequest request_;
 
   std::shared_ptr<FileDescriptor> file_;
   struct stat before_ {};  // before its first byte was read
@@ -195,12 +185,8 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
 
 }  // namespace
 
-void fetch_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key,
-                  const Expected& expected, std::weak_ptr<FetchWatch> wanted,
-                  std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
-  std::make_shared<FilesystemFetch>(core, key, expected, std::move(wanted), std::move(executor),
-                                    std::move(done))
-      ->start();
+void fetch_object(const std::shared_ptr<FilesystemCore>& core, FetchRequest request) {
+  std::make_shared<FilesystemFetch>(core, std::move(request))->start();
 }
 
 }  // namespace bellhop

@@ -2,9 +2,7 @@
 // the message says. Only then is it handed out (filesystem_object.h).
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "daemon/claims/claim_store.h"
 #include "daemon/claims/filesystem/filesystem_core.h"
@@ -14,11 +12,9 @@ namespace bellhop {
 // Objects up to this size are kept in memory by the pass that verifies them.
 inline constexpr uint64_t in_memory_bytes_max = uint64_t{1} << 20;
 
-// ClaimStore::fetch's contract. Any thread. Precondition: proto::is_redeemable_key(key, KeyRule::any). The
-// work is done on the store's threads, in parts of some milliseconds each: whoever else waits for them has a
-// turn between two parts, however large the object is.
-void fetch_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key,
-                  const Expected& expected, std::weak_ptr<FetchWatch> wanted,
-                  std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done);
+// ClaimStore::fetch's contract. Any thread. Precondition: proto::is_redeemable_key(request.key,
+// KeyRule::any). The work is done on the store's threads, in parts of some milliseconds each: whoever else
+// waits for them has a turn between two parts, however large the object is.
+void fetch_object(const std::shared_ptr<FilesystemCore>& core, FetchRequest request);
 
 }  // namespace bellhop

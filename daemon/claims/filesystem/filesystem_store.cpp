@@ -140,10 +140,8 @@ std::unique_ptr<Upload> FilesystemStore::begin(uint64_t size_bytes, std::shared_
       std::make_shared<FilesystemUpload>(core_, size_bytes, std::move(executor)));
 }
 
-void FilesystemStore::fetch_redeemable(const std::string& key, const Expected& expected,
-                                       std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
-                                       std::function<void(FetchResult)> done) {
-  fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
+void FilesystemStore::fetch_redeemable(FetchRequest request) {
+  fetch_object(core_, std::move(request));
 }
 
 void FilesystemStore::remove(const std::string& key) {

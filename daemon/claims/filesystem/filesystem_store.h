@@ -34,8 +34,7 @@ class FilesystemStore : public ClaimStore {
 
  private:
   FilesystemStore(StorePlace place, proto::KeyRule keys);
-  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
-                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+  void fetch_redeemable(FetchRequest request) override;
 
   std::shared_ptr<FilesystemCore> core_;
   std::unique_ptr<Retention> retention_;  // null: nothing is removed for its age

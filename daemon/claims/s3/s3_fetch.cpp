@@ -26,20 +26,14 @@ constexpr long precondition_failed = 412, range_not_satisfiable = 416;
 // One fetch, on the store's thread, kept by its call.
 class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
  public:
-  S3Fetch(std::shared_ptr<S3Core> core, std::string key, Expected expected, std::weak_ptr<FetchWatch> wanted,
-          std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done)
-      : core_(std::move(core)),
-        key_(std::move(key)),
-        expected_(std::move(expected)),
-        wanted_(std::move(wanted)),
-        executor_(std::move(executor)),
-        done_(std::move(done)) {}
+  S3Fetch(std::shared_ptr<S3Core> core, FetchRequest request)
+      : core_(std::move(core)), request_(std::move(request)) {}
 
-  bool is_wanted() const { return !wanted_.expired(); }
+  bool is_wanted() const { return request_.is_wanted(); }
 
   void start() {
-    call_ = core_->call("GET", core_->address.object_url(key_));
-    call_->owner = executor_.get();
+    call_ = core_->call("GET", core_->address.object_url(request_.key));
+    call_->owner = request_.executor.get();
     call_->work = Work::fetch;
     call_->before_attempt = [self = shared_from_this()](uint32_t) { self->prepare(); };
     call_->request.sink = [self = shared_from_this()](const S3Answer& head, Bytes piece) {
@@ -80,7 +74,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   }
 
   bool take(const S3Answer& head, Bytes piece) {
-    const auto waiter = wanted_.lock();
+    const auto waiter = request_.wanted.lock();
     if (waiter == nullptr) return failed(Kind::unavailable, "nobody waits for it any more");
     waiter->pieces++;
     if (is_first_piece_ && !begin_attempt(head)) return false;
@@ -120,13 +114,13 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     // The whole object, from its first byte.
     from_the_start();
     etag_ = head.etag;
-    total_bytes_ = head.content_bytes ? head.content_bytes : expected_.size_bytes;
+    total_bytes_ = head.content_bytes ? head.content_bytes : request_.expected.size_bytes;
     // What an object is shows by its ETag, and a page by its type. What a proxy has encoded is not what is
     // stored.
     is_object_ = !head.etag.empty() && !head.content_type.starts_with("text/html") &&
                  (head.content_encoding.empty() || head.content_encoding == "identity");
     if (total_bytes_.value_or(0) > object_bytes_max) return odd("with a length that no object has");
-    is_only_counted_ = expected_.size_bytes && *total_bytes_ != *expected_.size_bytes;
+    is_only_counted_ = request_.expected.size_bytes && *total_bytes_ != *request_.expected.size_bytes;
     // At first its length says enough. When it comes again it is seen whether all of it is there.
     if (is_only_counted_) {
       Wrong found{etag_, *total_bytes_, ""};
@@ -162,7 +156,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
 
   // Ends the attempt, for good.
   bool failed(Kind kind, const std::string& why) {
-    failure_ = {kind, fmt::format("claim {}: store '{}': {}", key_, core_->name, why)};
+    failure_ = {kind, fmt::format("claim {}: store '{}': {}", request_.key, core_->name, why)};
     return false;
   }
 
@@ -177,9 +171,9 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   bool is_wrong(Wrong found) {
     const std::string text = found.xxh128.empty()
                                  ? fmt::format("the object has {} bytes, the message says {}",
-                                               found.size_bytes, *expected_.size_bytes)
+                                               found.size_bytes, *request_.expected.size_bytes)
                                  : fmt::format("the object's XXH3-128 is {}, the message says {}",
-                                               found.xxh128, *expected_.xxh128);
+                                               found.xxh128, *request_.expected.xxh128);
     from_the_start();
     const bool is_repeated = is_object_ && wrong_ == found;
     wrong_ = std::move(found);
@@ -196,7 +190,8 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
       odd(fmt::format("that ends at {} bytes of {}", received_bytes_, *total_bytes_));
     } else if (is_only_counted_) {
       is_wrong({etag_, received_bytes_, ""});
-    } else if (const std::string found = hash_->hex(); expected_.xxh128 && found != *expected_.xxh128) {
+    } else if (const std::string found = hash_->hex();
+               request_.expected.xxh128 && found != *request_.expected.xxh128) {
       is_wrong({etag_, received_bytes_, found});
     }
     return doubt_;
@@ -216,15 +211,15 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
     if (failure_) {
       result.failure = std::move(*failure_);
     } else if (file_) {
-      result.object =
-          std::make_shared<ScratchObject>(core_, std::move(file_), key_, received_bytes_, hash_->hex());
+      result.object = std::make_shared<ScratchObject>(core_, std::move(file_), request_.key, received_bytes_,
+                                                      hash_->hex());
     } else if (is_small_) {
       result.object = std::make_shared<MemoryObject>(std::make_shared<const Buffer>(std::move(bytes_)));
     } else {
-      result.object = std::make_shared<RemoteObject>(core_, etag_, key_, received_bytes_, hash_->hex());
+      result.object =
+          std::make_shared<RemoteObject>(core_, etag_, request_.key, received_bytes_, hash_->hex());
     }
-    executor_->post(
-        [result = std::move(result), done = std::move(done_)]() mutable { done(std::move(result)); });
+    request_.answer(std::move(result));
   }
 
   // After an odd answer: at least once, or nothing could ever be known to be damaged.
@@ -237,11 +232,7 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
   }
 
   const std::shared_ptr<S3Core> core_;
-  const std::string key_;
-  const Expected expected_;
-  const std::weak_ptr<FetchWatch> wanted_;
-  const std::shared_ptr<Executor> executor_;
-  std::function<void(FetchResult)> done_;
+  FetchRequest request_;
   std::shared_ptr<S3Call> call_;
 
   std::string etag_;
@@ -261,12 +252,8 @@ class S3Fetch : public std::enable_shared_from_this<S3Fetch> {
 
 }  // namespace
 
-void fetch_object(const std::shared_ptr<S3Core>& core, const std::string& key, const Expected& expected,
-                  std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
-                  std::function<void(FetchResult)> done) {
-  core->loop->post([fetch = std::make_shared<S3Fetch>(core, key, expected, std::move(wanted),
-                                                      std::move(executor), std::move(done)),
-                    core] {
+void fetch_object(const std::shared_ptr<S3Core>& core, FetchRequest request) {
+  core->loop->post([fetch = std::make_shared<S3Fetch>(core, std::move(request)), core] {
     if (core->client && fetch->is_wanted()) fetch->start();
   });
 }

@@ -16,7 +16,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "daemon/claims/claim_store.h"
 #include "daemon/claims/s3/s3_core.h"
@@ -24,9 +23,8 @@
 namespace bellhop {
 
 // Any thread. A download that nobody wants any more ends with its next piece. Precondition:
-// proto::is_redeemable_key(key). Failures by daemon/claims/README.md, "Errors": only NoSuchKey is missing.
-void fetch_object(const std::shared_ptr<S3Core>& core, const std::string& key, const Expected& expected,
-                  std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
-                  std::function<void(FetchResult)> done);
+// proto::is_redeemable_key(request.key). Failures by daemon/claims/README.md, "Errors": only NoSuchKey is
+// missing.
+void fetch_object(const std::shared_ptr<S3Core>& core, FetchRequest request);
 
 }  // namespace bellhop

@@ -35,10 +35,8 @@ std::unique_ptr<Upload> S3Store::begin(uint64_t size_bytes, std::shared_ptr<Exec
   return std::make_unique<S3UploadHandle>(std::make_shared<S3Upload>(core_, size_bytes, std::move(executor)));
 }
 
-void S3Store::fetch_redeemable(const std::string& key, const Expected& expected,
-                               std::weak_ptr<FetchWatch> wanted, std::shared_ptr<Executor> executor,
-                               std::function<void(FetchResult)> done) {
-  fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
+void S3Store::fetch_redeemable(FetchRequest request) {
+  fetch_object(core_, std::move(request));
 }
 
 void S3Store::remove(const std::string& key) {

@@ -30,8 +30,7 @@ class S3Store : public ClaimStore {
  private:
   S3Store(std::shared_ptr<S3Core> core, proto::KeyRule keys)
       : ClaimStore(core->name, keys), core_(std::move(core)) {}
-  void fetch_redeemable(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
-                        std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override;
+  void fetch_redeemable(FetchRequest request) override;
 
   std::shared_ptr<S3Core> core_;
   bool is_closed_ = false;

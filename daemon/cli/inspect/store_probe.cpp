@@ -37,7 +37,7 @@ class FilesystemProbe : public StoreProbe {
   Result<std::string> hash(const std::string& key) override { return hash_object(core_->place, key); }
   void fetch(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
              std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override {
-    fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
+    fetch_object(core_, {key, expected, std::move(wanted), std::move(executor), std::move(done)});
   }
 
  private:
@@ -57,7 +57,7 @@ class S3Probe : public StoreProbe {
   Result<std::string> hash(const std::string& key) override;
   void fetch(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
              std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) override {
-    fetch_object(core_, key, expected, std::move(wanted), std::move(executor), std::move(done));
+    fetch_object(core_, {key, expected, std::move(wanted), std::move(executor), std::move(done)});
   }
 
  private:
