@@ -8,6 +8,7 @@ from programs import NODE_MODULES
 
 from support import amqp
 from support.documents import ROOT, blocks
+from support.proxy import Proxy
 from support.rabbitmq import wait_until
 
 SCAN_BYTES = 20 << 20
@@ -27,15 +28,22 @@ def pipeline(broker, name):
 
 
 @pytest.fixture
-def daemon(bellhop, rabbit, pipeline, tmp_path):
+def way(rabbit):
+    """From bellhop to the broker."""
+    with Proxy(rabbit.address) as way:
+        yield way
+
+
+@pytest.fixture
+def daemon(bellhop, way, pipeline, tmp_path):
     """bellhop with README's configuration, its addresses and the pipeline's name replaced."""
     (text,) = blocks(ROOT / "README.md", "yaml")
     (tmp_path / "claims").mkdir()
-    for old, new in (("amqp://app:secret@rabbitmq.internal:5672", f"amqp://guest:guest@{rabbit.address}"),
+    for old, new in (("amqp://app:secret@rabbitmq.internal:5672", f"amqp://guest:guest@{way.address}"),
                      ("/mnt/claims", str(tmp_path / "claims")), ("fulfilment", pipeline)):
         assert old in text
         text = text.replace(old, new)
-    daemon = bellhop(f"listen: [{{ unix: '{{dir}}/bellhop.sock' }}]\n{text}")
+    daemon = bellhop(f"listen: [{{ unix: '{{dir}}/bellhop.sock' }}]\nlimits: {{ drain_timeout: 2s }}\n{text}")
     wait_until(lambda: "pipelines declared" in daemon.log, what="the pipeline's declaration")
     return daemon
 
@@ -97,6 +105,22 @@ def test_the_worker_puts_its_input_back_when_the_hop_is_nacked(program, daemon, 
         daemon.wait_log("hop failed")
     # RabbitMQ 4 moves it to the dead letters when it was put back often enough.
     wait_until(lambda: sum(rabbit.queues()[f"{pipeline}.validate{end}"] for end in ("", ".dlq")) == 1, what="the input")
+
+
+def test_the_worker_ends_well_when_bellhop_ends_before_its_hop_is_confirmed(program, daemon, way, rabbit, broker, pipeline):
+    """Its channel is closed by then, so it cannot put its input back, and need not."""
+    queue = f"{pipeline}.validate"
+    with Worker(program(1)) as worker:
+        wait_until(lambda: [queue, "1"] in rabbit.rows("list_queues", "name", "consumers"), what="the worker's consumer")
+        way.stall("up")
+        broker.channel().publish(pipeline, "validate", b"scan")
+        wait_until(lambda: way.is_holding("up"), what="the hop on its way")
+        daemon.sigterm()
+        assert worker.process.wait(60) == 0
+    assert daemon.wait() == 0
+    assert "unconfirmed=1" in daemon.log
+    way.cut()
+    wait_until(lambda: rabbit.queues()[queue] == 1, what="the input")
 
 
 def test_a_parked_message_goes_back_to_its_queue(daemon, rabbit, broker, name, tmp_path):

@@ -24,6 +24,7 @@ class _Pair:
     def __init__(self, below, above):
         self.sockets = {"below": below, "above": above}
         self.carried = {"up": 0, "down": 0}
+        self.received = {"up": 0, "down": 0}
 
     def close(self, reset=False):
         for s in self.sockets.values():
@@ -150,6 +151,7 @@ class Proxy:
         try:
             while True:
                 data = source.recv(65536)
+                pair.received[direction] += len(data)
                 self._flowing[direction].wait()
                 if self._delay:
                     time.sleep(self._delay)
@@ -179,6 +181,11 @@ class Proxy:
         """Bytes carried by the connections that are still open."""
         with self._lock:
             return sum(p.carried[direction] for p in self.pairs)
+
+    def is_holding(self, direction):
+        """Whether something came that is not carried yet: who sent it waits at a stall."""
+        with self._lock:
+            return any(p.received[direction] > p.carried[direction] for p in self.pairs)
 
     def close(self):
         self._closed = True
