@@ -1,6 +1,6 @@
-// One bellhop's whole configuration as plain values. The loader (config/load.h) fills it with every default
-// in place and every rule checked, so that nothing behind it has to ask again. Immutable once loaded; shared
-// as shared_ptr<const Config>.
+// One bellhop's whole configuration as plain values. The loader (config/load.h) fills in every default and
+// applies every rule, so that nothing behind it has to ask again. Immutable once loaded; shared as
+// shared_ptr<const Config>.
 #pragma once
 
 #include <algorithm>

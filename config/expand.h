@@ -1,5 +1,5 @@
-// ${NAME}, ${NAME:-default} and ${file:/path} in a scalar value. Done after YAML was parsed, so that a
-// password may have any character in it.
+// Expands ${NAME}, ${NAME:-default} and ${file:/path} in a scalar value. This comes after YAML was parsed, so
+// a password may have any character in it.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ namespace bellhop::config {
 // or the file, never a value.
 Result<std::string> expand(std::string_view text);
 
-// What of a value stands in the file itself: the text around each ${...}, and the default inside. Empty when
-// all of it comes from elsewhere.
+// The part of a value that stands in the file itself: the text around each ${...}, and the default inside.
+// Empty when all of it comes from elsewhere.
 std::string written_in_file(std::string_view text);
 
 }  // namespace bellhop::config

@@ -1,4 +1,4 @@
-// What an operator should know about a `consume.hold_max` that a broker does not wait for.
+// Warns of a `consume.hold_max` that is longer than a broker waits.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace bellhop::config {
 
-// A sentence when a delivery may be held for longer than RabbitMQ waits for its acknowledgement (30 minutes,
-// unless its consumer_timeout says otherwise), less what a delivery needs besides: the broker then closes the
-// channel, and everything on it counts as delivered once more.
+// One sentence when bellhop may hold a delivery for longer than RabbitMQ waits for its acknowledgement (30
+// minutes, unless its consumer_timeout says otherwise), less what a delivery needs besides. The broker would
+// then close the channel, and count everything on it as delivered once more.
 std::vector<std::string> hold_warnings(const Config& config);
 
 }  // namespace bellhop::config

@@ -15,11 +15,12 @@ struct HostPort {
   std::optional<uint16_t> port;
 };
 
-// Errors never show the text: in a URL it may hold a password.
+// Errors never show the text, because a URL may hold a password.
 Result<HostPort> parse_host_port(std::string_view text);
 std::string show_host_port(const std::string& host, uint16_t port);
 
-// 127.0.0.0/8, ::1 and localhost. Another name is not looked up: it counts as an address that others reach.
+// Whether `host` is in 127.0.0.0/8, ::1 or localhost. It looks up no other name: that counts as an address
+// that others reach.
 bool is_loopback(const std::string& host);
 
 }  // namespace bellhop::config

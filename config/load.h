@@ -1,4 +1,4 @@
-// YAML text to Config. Exceptions of yaml-cpp stop here.
+// Turns YAML text into a Config. Exceptions of yaml-cpp stop here.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace bellhop::config {
 
 struct Loaded {
   Config config;  // meaningful when errors is empty
-  std::vector<std::string>
-      errors;  // `file:line:column: key: what is wrong, what is allowed`, in the file's order
-  std::vector<std::string> warnings;  // likewise: what is allowed and hardly meant
+  // `file:line:column: key: what is wrong, what is allowed`, in the file's order.
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;  // likewise: what is allowed, but hardly meant
 };
 
 Loaded load_file(const std::string& path);
-// `name` stands in the errors as the file.
+// Errors name the file as `name`.
 Loaded load_text(std::string_view yaml, const std::string& name);
 
 }  // namespace bellhop::config

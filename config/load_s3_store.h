@@ -9,10 +9,10 @@
 
 namespace bellhop::config {
 
-// Reports what is wrong and keeps the defaults for it. `type` is known already.
+// Reports what is wrong, and keeps the defaults for it. `type` is a known key already.
 S3Store read_s3(Section& section);
 
-// http://host, https://host:port: without user, path or query.
+// Allows http://host and https://host:port, without user, path or query.
 Result<void> check_s3_endpoint(std::string_view endpoint);
 
 }  // namespace bellhop::config

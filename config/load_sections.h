@@ -1,6 +1,6 @@
-// One function a section of the file. Each reads its key out of the root, reports what is wrong, and fills
-// its part of the Config. The order that load.cpp calls them in matters where a section looks at what an
-// earlier one filled in.
+// One function for each section of the file. Each reads its key from the root, reports what is wrong, and
+// fills its part of the Config. load.cpp's order matters where a section looks at what an earlier one filled
+// in.
 #pragma once
 
 #include <optional>
@@ -24,11 +24,11 @@ void load_consume(Section& root, Config& config);  // after stores
 void load_limits(Section& root, Config& config);   // after broker
 void load_log(Section& root, Config& config);
 
-// `claim_check` and `stamp` of the file and of a route alike: what the section leaves out stays as it is in
-// `out`.
+// For `claim_check` and `stamp` of the file and of a route alike: what the section leaves out stays as it is
+// in `out`.
 void read_claim_check(const Value& value, const Config& config, ClaimCheck& out);
 void read_stamp(const Value& value, Stamp& out);
-// A name that must be a configured store's; one that is not is reported, and returned all the same.
+// Reads the name of a configured store. Reports a name that is none, and returns it all the same.
 std::optional<std::string> read_store_name(const Value& value, const Config& config);
 
 // `broker.tls`, after the URLs.

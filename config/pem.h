@@ -1,5 +1,5 @@
-// PEM texts, as OpenSSL reads them. A key with a passphrase is read as none: OpenSSL's own way would ask for
-// it at the terminal.
+// Reads PEM texts with OpenSSL. A key with a passphrase counts as none: OpenSSL's own way would ask for it at
+// the terminal.
 #pragma once
 
 #include <openssl/pem.h>
@@ -28,7 +28,7 @@ inline PemSource pem_source(const std::string& text) {
   return PemSource(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Null: there is no other, or it is damaged; OpenSSL's error queue tells.
+// Null: there is no other, or it is damaged; OpenSSL's error queue says which.
 inline Certificate next_certificate(const PemSource& source) {
   return Certificate(PEM_read_bio_X509(source.get(), nullptr, no_passphrase, nullptr));
 }

@@ -1,5 +1,5 @@
-// What is wrong with a configuration file, and what an operator should know about it: collected while it is
-// read, so that all of it is seen at once. What is collected and shown has a bound, whatever the file.
+// Collects what is wrong with a configuration file, and what an operator should know about it, while it is
+// read. So all of it is seen at once. What is collected and shown has a bound, whatever the file.
 #pragma once
 
 #include <optional>
@@ -29,11 +29,11 @@ class Problems {
     return warnings_.lines(file, "warnings");
   }
 
-  // That a secret stands in the file itself, not in a variable or another file. The first one is kept.
+  // Notes that a secret stands in the file itself, not in a variable or another file. Keeps the first one.
   void note_secret(Place place, const std::string& key) {
     if (!secret_) secret_ = {place, key, ""};
   }
-  // Warns about it, where there is one.
+  // Warns about the noted secret, if there is one.
   void warn_of_secret(const std::string& text) {
     if (secret_) warn(secret_->place, secret_->key, text);
   }
@@ -53,14 +53,14 @@ class Problems {
   std::optional<Problem> secret_;
 };
 
-// For a message: in single quotes, unprintable bytes escaped, long text shortened.
+// For a message: in single quotes, with unprintable bytes escaped and a long text shortened.
 std::string quoted(std::string_view text);
-// A key as it stands in a key path. What follows the first character that no key has is left out: in `{
-// password:secret }`, a blank forgotten, the key is `password:secret`.
+// A key as a key path shows it. It leaves out everything from the first character that no key has: in `{
+// password:secret }`, where a blank was forgotten, the key is `password:secret`.
 std::string shown_key(std::string_view key);
-// "a, b, c"; of many only the first, and how many more there are.
+// "a, b, c"; of many names only the first ones, and how many more there are.
 std::string listed(const std::vector<std::string>& names);
-// The candidate that `word` is most likely a slip of the pen for; empty when none is near.
+// The candidate that somebody most likely meant by `word`; empty when none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace bellhop::config

@@ -1,4 +1,4 @@
-// A small file's whole content.
+// Reads a small file whole.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bellhop::config {
 
-// Only of a regular file: a FIFO is an error, and is not waited for. Errors read on from the file's name:
+// Blocking. Only a regular file: a FIFO is an error, and is not waited for. Errors continue the file's name:
 // "cannot be read: No such file or directory", "is larger than N bytes".
 Result<std::string> read_file(const std::string& path, size_t bytes_max);
 

@@ -1,4 +1,4 @@
-// Walks a YamlNode tree while a section is loaded: knows each value's key path and place, turns it into a
+// Walks a YamlNode tree while a section is loaded. It knows each value's key path and place, turns it into a
 // plain type, and reports what is wrong. A read that fails reports once and leaves its target as it was, so
 // that loading goes on.
 #pragma once
@@ -30,13 +30,13 @@ class Value {
 
   // Reports `text` at this value, or at its key when the value is empty.
   void error(std::string text) const;
-  // Reports "'<value as written>' <text>". Only for values that are no secrets. ${...} is shown unexpanded.
+  // Reports "'<value as written>' <text>", with ${...} unexpanded. Only for values that are no secrets.
   void error_with_value(const std::string& text) const;
 
-  // Reports what an operator should know and may want so.
+  // Reports what an operator should know, and may want as it is.
   void warning(std::string text) const;
 
-  // Each reports a value of another kind and returns nothing.
+  // Each reports a value of another kind, and returns nothing for it.
   std::optional<std::string> text() const;  // expanded; UTF-8 without NUL bytes
   // Expanded; any bytes but NUL. Remembers whether the secret stands in the file itself.
   std::optional<std::string> secret() const;
@@ -47,8 +47,8 @@ class Value {
   std::optional<uint32_t> mode() const;
   // `of` says what the entries are, for the error.
   std::optional<std::vector<Value>> sequence(const std::string& of) const;
-  // A mapping whose keys are names that the operator chose. Keys that are there twice are reported and left
-  // out.
+  // A mapping whose keys are names that the operator chose. Reports keys that are there twice, and leaves
+  // them out.
   std::optional<std::vector<std::pair<std::string, Value>>> named(const std::string& of) const;
 
   const YamlNode& node() const { return *node_; }
@@ -63,8 +63,7 @@ class Value {
   Problems* problems_;
 };
 
-// A mapping with a fixed set of keys. Each key that is asked for is known from then on; finish() reports the
-// others.
+// A mapping with a fixed set of keys. Asking for a key makes it known; finish() reports the others.
 class Section {
  public:
   explicit Section(const Value& value);  // reports another kind than a mapping

@@ -1,4 +1,4 @@
-// What an operator should know about a configuration whose stores forget sooner than its queues.
+// Warns of a configuration whose stores forget sooner than its queues.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace bellhop::config {
 
-// A sentence for each declared pipeline (its queues have no time limit: bellhop declares them without one)
-// and each store with a retention that its messages' payloads can be in.
+// One sentence for each declared pipeline and each store with a retention that its messages' payloads can be
+// in. (A pipeline's queues have no time limit: bellhop declares them without one.)
 std::vector<std::string> retention_warnings(const Config& config);
 
 }  // namespace bellhop::config

@@ -1,5 +1,5 @@
-// The model of exchanges, routes and pipelines that publishes are looked up in. Built once from a Config,
-// immutable, read by all sessions at once without a lock.
+// The model of exchanges, routes and pipelines in which publishes are looked up. Built once from a Config and
+// immutable: all sessions read it at once without a lock.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@
 
 namespace bellhop::config {
 
-// What is done with a publish: a route's values with everything that can be worked out beforehand worked out.
+// What bellhop does with a publish: a route's values, with everything worked out that can be.
 struct Plan {
   std::string name;  // empty for the plan of publishes that no route matches
   ClaimCheck claim_check;
   Stamp stamp;
   std::optional<std::string> to_exchange, to_routing_key;
   // Where a publish by the route's name goes, when that is clear without a client's exchange and key: from
-  // `to`, else from a `match` that has no wildcard. (A slip has its own first step.)
+  // `to`, else from a `match` without wildcards. (A slip has its own first step.)
   std::optional<std::string> named_exchange, named_routing_key;
   const Pipeline* pipeline = nullptr;
   std::optional<proto::Itinerary> itinerary;
@@ -53,12 +53,12 @@ class RoutingTable {
   // Routes without wildcards cost the same however many there are; of those with wildcards, every one that
   // names the exchange, or none, may have to be compared. The plan lives as long as the table.
   const Plan& find(std::string_view exchange, std::string_view routing_key, Bytes header_fields) const;
-  // For bellhop.route; null when there is none, or it has no concrete target.
+  // For bellhop.route. Null: there is no such route, or it has no concrete target.
   const Plan* by_name(std::string_view route) const;
   const Pipeline* pipeline(std::string_view name) const;  // null when there is none
-  // The only pipeline with that step; null when there is none or more than one.
+  // The only pipeline with that step. Null: none has it, or more than one.
   const Pipeline* only_pipeline_with(std::string_view step) const;
-  // Of queue P.s: pipeline P and its step s, without the step when P has none of that name. Nothing for any
+  // Pipeline P and its step s for queue P.s. Without the step when P has none of that name; nothing for any
   // other queue.
   PipelineStep step_of_queue(std::string_view queue) const;
   bool may_send_to(std::string_view exchange) const;  // slip.allowed_exchanges

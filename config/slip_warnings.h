@@ -1,4 +1,4 @@
-// What an operator should know about itineraries that cannot be followed to their end.
+// Warns of itineraries that cannot be followed to their end.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace bellhop::config {
 
-// A sentence for each exchange that a route's itinerary names behind its first stop and that hops may not go
+// One sentence for each exchange that a route's itinerary names after its first stop and that hops may not go
 // to.
 std::vector<std::string> slip_warnings(const Config& config);
 

@@ -1,5 +1,5 @@
-// YAML text as a tree of plain values with places. The only file that yaml-cpp is used behind; its exceptions
-// stop here.
+// Reads YAML text as a tree of plain values with places. It is the only file that uses yaml-cpp; its
+// exceptions stop here.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ struct YamlEntry {
   YamlNode value;
 };
 
-// False, and the reason added to `problems`, for text that is not one YAML document with scalar keys. An
+// False, with the reason added to `problems`, for text that is not one YAML document with scalar keys. An
 // empty document is an empty mapping.
 bool parse_yaml(std::string_view text, YamlNode& root, Problems& problems);
 

@@ -1,4 +1,4 @@
-// Byte spans and big-endian reading and writing, the ground that every codec of this folder stands on.
+// Byte spans, and big-endian reading and writing: what every codec of this folder uses.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ inline void put_longstr(Buffer& out, std::string_view text) {
   put(out, as_bytes(text));
 }
 
-// Reads a span front to back. A read past the end returns zero or empty and makes ok() false for good, so
-// that a decoder checks once, at its end.
+// Reads a span front to back. A read past the end returns zero or empty and makes ok() false for good, so a
+// decoder asks once, at its end.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : rest_(bytes) {}

@@ -1,5 +1,5 @@
-// The content header frame of class basic (specification section 4.2.6.1), read without copying and written
-// again with edits, so that every property and header that bellhop does not own stays byte for byte.
+// The content header frame of class basic (specification section 4.2.6.1). It is read without copying and
+// written again with edits, so that every property and header that is not bellhop's stays byte for byte.
 //
 //   0       2        4            12      14
 //   +-------+--------+------------+-------+---------------------------------------+
@@ -37,7 +37,7 @@ enum Property : uint8_t {
 struct ContentHeader {
   uint64_t body_bytes = 0;
   uint16_t flags = 0;
-  // Each property's encoded bytes, its length included; empty when absent. headers: with the table's 4 length
+  // Each property's encoded bytes with its length; empty when absent. headers: with the table's 4 length
   // bytes.
   std::array<Bytes, property_count> property;
 
@@ -46,18 +46,18 @@ struct ContentHeader {
   Bytes header_fields() const;                  // the headers table without its length, empty when absent
 };
 
-// Borrows from the payload. An error for another class than 60, a weight that is not 0, a flag bit that
-// stands for no property (0 and 1), truncation, trailing bytes. The headers table is taken by its length, not
-// walked.
+// Borrows from `payload`. Errors: another class than 60, a weight that is not 0, a flag bit that stands for
+// no property (0 and 1), truncation, trailing bytes. Takes the headers table by its length, without walking
+// it.
 Result<ContentHeader> decode_content_header(Bytes payload);
 
-// What to change. Views must live until the call ends.
+// What to change. The views must live until the call ends.
 struct HeaderEdits {
   std::optional<uint64_t> body_bytes;
   std::optional<uint8_t> delivery_mode;
   std::string_view message_id;  // written when not empty
   bool drop_expiration = false, drop_user_id = false;
-  // Called for each header field; false removes it. None: all stay.
+  // Called for each header field; false removes it. Null: all stay.
   bool (*keep)(const void* context, std::string_view name) = nullptr;
   const void* keep_context = nullptr;
   bool drop_emptied_table = false;  // when no field is left, the property goes too
@@ -65,8 +65,8 @@ struct HeaderEdits {
                  // none is
 };
 
-// Appends the whole header frame to `out`. False, and nothing appended, when the frame would pass
-// frame_bytes_max bytes or the table has to be walked (keep) and is malformed.
+// Appends the whole header frame to `out`. False, with nothing appended: the frame would have more than
+// frame_bytes_max bytes, or `keep` is set and the table is malformed.
 bool put_content_header(Buffer& out, uint16_t channel, const ContentHeader& header, const HeaderEdits& edits,
                         size_t frame_bytes_max);
 

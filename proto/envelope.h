@@ -1,5 +1,5 @@
-// The AceMQ envelope headers (proto/README.md, "Envelope"): written on a publish whose route says so, a
-// header the app already set kept.
+// The AceMQ envelope headers (proto/README.md, "Envelope"). bellhop writes them on a publish whose route says
+// so, and keeps each header that the app has set.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,8 @@ struct EnvelopeFacts {
   std::string_view origin;       // <service>@<host>
 };
 
-// Appends the encoded fields that neither `header` nor `out` has yet. Absent is absent, never empty.
+// Appends the encoded fields that neither `header` nor `out` has yet. An absent value gives no field, never
+// an empty one.
 void put_envelope(Buffer& out, const ContentHeader& header, const EnvelopeFacts& facts);
 
 }  // namespace bellhop::proto

@@ -5,7 +5,7 @@
 //   | type | channel |    size     |     payload      |  CE  |
 //   +------+---------+-------------+------------------+------+
 //
-// The splitter returns whole frames only: a frame is handed on only when it can be completed.
+// The splitter returns only whole frames.
 #pragma once
 
 #include "proto/bytes.h"
@@ -19,15 +19,15 @@ inline constexpr uint8_t frame_heartbeat = 8;
 inline constexpr uint8_t frame_end = 0xCE;
 inline constexpr size_t frame_head_bytes = 7;
 inline constexpr size_t frame_overhead_bytes = 8;  // head and end
-// RabbitMQ takes frames whose payload, rather than the whole frame, has frame_max bytes, and there are
-// clients (rabbitmq-client for Node) that send them.
+// RabbitMQ takes frames whose payload, rather than the whole frame, has frame_max bytes. Some clients send
+// such frames (rabbitmq-client for Node).
 inline constexpr size_t frame_grace_bytes = frame_overhead_bytes;
 // A broker sends each content header in one frame, however small the frames are that a client asked for, and
-// x-death makes it grow beyond what its publisher could send. What is taken of it has this bound.
+// x-death makes it grow beyond what its publisher could send. bellhop takes at most this much.
 inline constexpr size_t broker_header_frame_bytes_max = size_t{1024} * 1024;
 inline constexpr uint32_t frame_min_bytes = 4096;  // every peer takes at least this, also before tune
 inline constexpr uint8_t protocol_header[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
-// How AMQP 0-9 began. RabbitMQ takes it for 0-9-1, and AnyEvent::RabbitMQ sends it.
+// The header of AMQP 0-9. RabbitMQ takes it for 0-9-1, and AnyEvent::RabbitMQ sends it.
 inline constexpr uint8_t protocol_header_0_9[8] = {'A', 'M', 'Q', 'P', 1, 1, 0, 9};
 inline constexpr uint8_t heartbeat_frame[8] = {frame_heartbeat, 0, 0, 0, 0, 0, 0, frame_end};
 
@@ -45,24 +45,24 @@ struct SplitResult {
   Split status = Split::need_more;
   Frame frame;  // status frame
   size_t need_bytes =
-      0;  // status need_more: the whole frame's size where its head is known, else frame_head_bytes
+      0;  // status need_more: the whole frame's size if its head is there, else frame_head_bytes
   const char* problem = "";  // status error: what is wrong, for a 501 FRAME_ERROR
 };
 
-// Takes the first frame off `in`. An error is: a type that is not 1, 2, 3 or 8, a frame of more than
-// frame_bytes_max + frame_grace_bytes bytes (overhead included), an end octet that is not CE, or a heartbeat
-// that is not on channel 0 or not empty. A content header may have header_frame_bytes_max bytes where that is
+// Takes the first frame off `in`. Errors: a type that is not 1, 2, 3 or 8; a frame of more than
+// frame_bytes_max + frame_grace_bytes bytes with its overhead; an end octet that is not CE; a heartbeat that
+// is not on channel 0 or not empty. A content header may have header_frame_bytes_max bytes where that is
 // more.
 SplitResult split_frame(Bytes in, size_t frame_bytes_max, size_t header_frame_bytes_max = 0);
 
 void put_frame(Buffer& out, uint8_t type, uint16_t channel, Bytes payload);
 
-// Writes `body` as body frames, none of more than frame_bytes_max bytes, overhead included. Precondition:
+// Writes `body` as body frames, none of more than frame_bytes_max bytes with its overhead. Precondition:
 // frame_bytes_max > 8.
 void put_body_frames(Buffer& out, uint16_t channel, Bytes body, size_t frame_bytes_max);
 
-// Opens a frame whose payload is then appended to `out`; end_frame writes size and end octet. Returns the
-// position for end_frame.
+// Opens a frame; append its payload to `out`, then end_frame() writes the size and the end octet. Returns the
+// position for end_frame().
 size_t begin_frame(Buffer& out, uint8_t type, uint16_t channel);
 void end_frame(Buffer& out, size_t begin);
 

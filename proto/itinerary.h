@@ -1,5 +1,5 @@
-// A carried itinerary (proto/README.md, "Carried itinerary"): one header, `acemq-routing-slip`, JSON, with
-// the stops ahead and those done.
+// A carried itinerary (proto/README.md, "Carried itinerary"): the header `acemq-routing-slip`, JSON, with the
+// stops ahead and those done.
 #pragma once
 
 #include <optional>
@@ -19,23 +19,24 @@ inline constexpr int itinerary_depth_max = 16;
 
 struct Stop {
   std::string exchange, routing_key, name, completed_at;
-  std::string
-      unknown;  // fields that are not ours, as JSON object members without braces, kept through a rewrite
+  // Fields that bellhop does not know, as JSON object members without braces. They are kept when it is
+  // written.
+  std::string unknown;
 };
 
 class Itinerary {
  public:
   // Errors: no stops, more than 64, JSON of more than 32 KiB with every stop done.
   static Result<Itinerary> start_of(std::vector<Stop> stops);
-  // Errors (permanent): not JSON, a root that is no object, `steps` that is neither an array nor null (which
-  // is finished), a stop that is no object, too long, too deep.
+  // Errors, none of which passes: not JSON, a root that is no object, `steps` that is neither an array nor
+  // null (which means finished), a stop that is no object, too long, too deep.
   static Result<Itinerary> parse(std::string_view json);
 
   const std::vector<Stop>& steps() const { return steps_; }
   const std::vector<Stop>& done() const { return done_; }
   bool is_finished() const { return steps_.empty(); }
   const Stop* current() const { return steps_.empty() ? nullptr : &steps_.front(); }
-  // Moves the stop the message is at to the end of done. `completed_at`: UTC, seconds, `Z`.
+  // Moves the current stop to the end of done(). `completed_at`: UTC, seconds, `Z`.
   void advance(std::string completed_at);
   std::string to_json() const;
 
@@ -44,8 +45,8 @@ class Itinerary {
   std::string unknown_;  // as Stop::unknown, of the root
 };
 
-// The acemq-routing-slip header of a table, nothing when absent. A field that is no string gives an empty
-// text (not JSON).
+// The text of a table's acemq-routing-slip header; nothing when it is absent. A field that is no string gives
+// an empty text (not JSON).
 std::optional<std::string_view> itinerary_text(Bytes header_fields);
 
 std::string utc_seconds(int64_t epoch_s);  // 2026-09-09T16:18:09Z

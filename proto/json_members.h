@@ -1,5 +1,5 @@
-// JSON taken apart without being re-written: what bellhop does not own in an itinerary keeps its own text (a
-// number of any precision, a key that is there twice), which a parse into values and back would not.
+// Takes JSON apart without rewriting it. What bellhop does not own in an itinerary keeps its own text (a
+// number of any precision, a key that is there twice), which parsing into values and back would lose.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,11 @@ struct JsonMember {
   std::string_view value;  // as written, without blanks around it
 };
 
-// Whether the text is JSON, in UTF-8, nested at most depth_max deep (a root object or array has depth 1).
+// Whether the text is JSON in UTF-8, nested at most depth_max deep. A root object or array has depth 1.
 bool is_json(std::string_view json, int depth_max);
 
-// The parts of one value. Precondition of each: the value is part of a text of which is_json said yes.
+// The parts of one value. Precondition of each: the value is part of a text for which is_json() returned
+// true.
 bool is_json_object(std::string_view value);
 bool is_json_array(std::string_view value);
 std::vector<JsonMember> json_members(std::string_view value);  // of an object or array

@@ -1,5 +1,5 @@
-// The methods a session reads or writes on its hot path, decoded straight off the payload, and the number of
-// every method that it tells apart. A method number is class << 16 | method (as rabbitmq-c's
+// The methods that a session reads or writes on its hot path, decoded straight from the payload, and the
+// numbers of all methods that it tells apart. A method number is class << 16 | method (rabbitmq-c's
 // amqp_method_number_t). Decoded views borrow from the payload. Every decoder returns an Error for a
 // truncated payload and for trailing bytes.
 #pragma once
@@ -38,7 +38,7 @@ inline constexpr uint32_t connection_start = 0x000A000A, connection_start_ok = 0
 
 inline constexpr uint16_t class_basic = 60;
 
-// 0 for a payload too short to have one (no method has that number).
+// 0, which no method has, when the payload is too short.
 inline uint32_t method_number(Bytes payload) {
   return payload.size() < 4 ? 0 : load_u32(payload.data());
 }
@@ -95,10 +95,10 @@ void put_return(Buffer& out, uint16_t channel, const Return& returned);
 void put_ack(Buffer& out, uint16_t channel, uint64_t delivery_tag, bool multiple);
 void put_nack(Buffer& out, uint16_t channel, uint64_t delivery_tag, bool multiple, bool requeue);
 void put_reject(Buffer& out, uint16_t channel, uint64_t delivery_tag, bool requeue);
-// `number` is connection_close or channel_close; the text is cut at 255 bytes.
+// `number` is connection_close or channel_close. Cuts the text at 255 bytes.
 void put_close(Buffer& out, uint32_t number, uint16_t channel, const Close& close);
 void put_tune(Buffer& out, uint32_t number, const Tune& tune);
-// A method without arguments, or whose arguments are all zero in `argument_bytes` bytes (channel.open,
+// A method without arguments, or with `argument_bytes` bytes of arguments that are all zero (channel.open,
 // tx.select-ok, ...).
 void put_empty_method(Buffer& out, uint32_t number, uint16_t channel, size_t argument_bytes = 0);
 
@@ -120,7 +120,7 @@ struct QueueDeclare {
   std::string queue;
   bool passive = false, exclusive = false, nowait = false;
 };
-// The exchanges that an exchange.* or queue.bind/unbind method names (one or two).
+// The one or two exchanges that an exchange.* or queue.bind/unbind method names.
 struct NamedExchanges {
   std::string first, second;
   bool passive = false, nowait = false;  // of an exchange.declare

@@ -1,5 +1,5 @@
-// Result<T>: what a fallible function returns. An Error is a sentence for a person: what, where, what is
-// allowed.
+// Result<T>: what a fallible function returns. An Error is a sentence for a person: what happened, where,
+// what is allowed.
 #pragma once
 
 #include <cassert>

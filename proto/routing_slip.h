@@ -1,5 +1,5 @@
-// A declared route (proto/README.md, "Declared route"): three headers that say all steps, which one the
-// message is for, and one run's id.
+// A declared route (proto/README.md, "Declared route"): three headers that hold all steps, the position of
+// the one that the message is for, and the run's id.
 #pragma once
 
 #include <optional>
@@ -24,12 +24,12 @@ inline constexpr std::string_view step_name_rule =
 
 class RoutingSlip {
  public:
-  // A fresh slip at position 0. Errors: no steps, more than 64, a route header of more than 8 KiB, a name
-  // that is none.
+  // A fresh slip at position 0. Errors: no steps, more than 64, a route header of more than 8 KiB, a text
+  // that is no step name.
   static Result<RoutingSlip> start_of(std::vector<std::string> steps, std::string run_id);
-  // Out of a headers table (its fields, without the length). Nothing: the message carries no declared slip. A
-  // missing run id becomes `fresh_run_id`. Never an error: positions are read by proto/README.md, "Declared
-  // route".
+  // Reads a slip from a headers table (its fields, without the length). Nothing: the message carries no
+  // declared slip. A missing run id becomes `fresh_run_id`. There are no errors: proto/README.md, "Declared
+  // route", says how odd positions are read.
   static std::optional<RoutingSlip> from(Bytes header_fields, std::string_view fresh_run_id);
 
   const std::vector<std::string>& steps() const { return steps_; }

@@ -1,6 +1,6 @@
-// AMQP field tables as RabbitMQ writes and reads them, walked without decoding so that a foreign field stays
-// byte for byte. Types and sizes: t b B 1; s u 2; I i f 4; l L d T 8; D 5; V 0; S x A F 4 + length (the
-// length is a u32). (RabbitMQ reads `s` as a 16 bit integer, not as the specification's short string.)
+// AMQP field tables as RabbitMQ writes and reads them, walked without decoding, so that a foreign field stays
+// byte for byte. Types and sizes in bytes: t b B 1; s u 2; I i f 4; l L d T 8; D 5; V 0; S x A F 4 + length
+// (the length is a u32). (RabbitMQ reads `s` as a 16 bit integer, not as the specification's short string.)
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ struct Field {
   Bytes raw;    // name length, name, type, value
 };
 
-// Walks the fields of one table. `fields` is the table without its own length. After next() returned nothing,
-// ok() says whether the table was walked to its end or is malformed (unknown type, truncated, nested table or
-// array malformed or more than 64 deep).
+// Walks the fields of one table. `fields`: the table without its length. When next() returned nothing, ok()
+// says whether the table was walked to its end. False: an unknown type, truncation, or a nested table or
+// array that is malformed or more than 64 deep.
 class TableCursor {
  public:
   explicit TableCursor(Bytes fields) : rest_(fields) {}
@@ -47,14 +47,14 @@ class ArrayCursor {
 
 // A string (S) or byte array (x) field's bytes; nothing for another type.
 std::optional<std::string_view> field_string(const Field& field);
-// Any integer width, signed or unsigned (t b B s u I i l L, T), or decimal text in an S; nothing otherwise or
-// when it does not fit.
+// An integer of any width, signed or unsigned (t b B s u I i l L, T), or decimal text in an S. Nothing
+// otherwise, or when it does not fit.
 std::optional<int64_t> field_integer(const Field& field);
-// Decimal text, with a sign and blanks around it as the libraries' own parsers take it; nothing when it is
+// Reads decimal text, with a sign and blanks around it, as the libraries' own parsers do. Nothing when it is
 // none or does not fit.
 std::optional<int64_t> decimal_integer(std::string_view text);
-// Text for a comparison with a configured value: strings as they are, integers in decimal, booleans
-// true/false; else nothing.
+// Text to compare with a configured value: strings as they are, integers in decimal, booleans as true or
+// false; nothing for other types.
 std::optional<std::string> field_text(const Field& field);
 
 // Appends one encoded field.

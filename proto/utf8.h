@@ -8,14 +8,14 @@
 
 namespace bellhop::proto {
 
-// Takes the first code point off `text`. Nothing, and `text` as it was: it is empty, or does not begin with
+// Takes the first code point off `text`. Nothing, with `text` unchanged: it is empty, or does not begin with
 // well-formed UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF).
 std::optional<uint32_t> take_code_point(std::string_view& text);
 
 // The length of the well-formed sequence at the start of `text`, 0 if there is none.
 size_t utf8_length(std::string_view text);
 
-// The first byte that is no part of a well-formed sequence; npos when all are.
+// The position of the first byte that is no part of a well-formed sequence; npos when there is none.
 size_t find_invalid_utf8(std::string_view text);
 
 }  // namespace bellhop::proto

@@ -1,5 +1,5 @@
-// UUIDs of version 4 whose bits nobody can foresee (proto/README.md, "Keys": a key is the right to read).
-// Random bytes are taken in blocks: a call for each message would show in a profile.
+// Makes UUIDs of version 4 that nobody can predict (proto/README.md, "Keys": a key is the right to read). It
+// takes random bytes in blocks, because a call for each message would show in a profile.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace bellhop::proto {
 class UuidGenerator {
  public:
   using Text = std::array<char, 36>;
-  // Fills the whole span. For keys it must be a generator fit for cryptography (daemon/ops/random_bytes.h).
+  // Fills the whole span. For keys it must be fit for cryptography (daemon/ops/random_bytes.h).
   using Fill = std::function<void(std::span<uint8_t>)>;
   // Asks for nothing before the first next().
   explicit UuidGenerator(Fill fill) : fill_(std::move(fill)) {}

@@ -1,5 +1,5 @@
-// Fills the bytes by which a buffer was grown in one step: a method of a message on the hot path costs one
-// resize and a few copies, not one vector insertion a field.
+// Fills bytes by which a buffer was grown in one step. So writing a method on the hot path costs one resize
+// and a few copies, not one vector insertion for each field.
 #pragma once
 
 #include <cassert>
@@ -13,7 +13,7 @@ inline std::string_view shortstr_cut(std::string_view text) {
   return text.substr(0, 255);
 }
 
-// Borrows `out`, which must not change while the writer is in use.
+// Borrows `out`, which must not change while the writer is used.
 class Writer {
  public:
   // Grows `out` by `count` bytes, all of which are then to be written.

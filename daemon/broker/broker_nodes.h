@@ -1,6 +1,6 @@
-// What the sessions of the process know of the broker's nodes: which URL worked last, and which addresses
-// failed lately. A session that comes begins where the others are served, and does not wait for a node of
-// which they have just found out that it says nothing.
+// What the process's sessions know of the broker's nodes: which URL worked last, and which addresses failed
+// lately. A new session begins where the others are served, and does not wait for a node that has just failed
+// them.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +18,11 @@ class BrokerNodes {
   static constexpr uint64_t avoided_ms = 30'000;
   static constexpr size_t failed_max = 256;
 
-  // The position of the URL that worked last, 0 at first.
+  // The index of the URL that worked last; 0 at first.
   size_t preferred() const { return preferred_.load(std::memory_order_relaxed); }
   void prefer(size_t url) { preferred_.store(url, std::memory_order_relaxed); }
 
-  // An address said its connection.start, or did not.
+  // An address sent its connection.start, or failed to.
   void reached(const std::string& address) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_at_ms_.erase(address);
@@ -33,7 +33,7 @@ class BrokerNodes {
       std::erase_if(failed_at_ms_, [&](const auto& each) { return each.second + avoided_ms <= now_ms; });
     if (failed_at_ms_.size() < failed_max) failed_at_ms_[address] = now_ms;
   }
-  // It failed in the last half minute: others are tried before it.
+  // Whether it failed in the last half minute: others are tried before it.
   bool failed_lately(const std::string& address, uint64_t now_ms) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = failed_at_ms_.find(address);

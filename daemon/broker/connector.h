@@ -1,6 +1,6 @@
-// Opens a session's connection to a broker: each URL in turn, each of its addresses, round after round with a
-// growing pause, until one says connection.start or the time is up. A node that only takes the connection (it
-// is frozen, or a balancer has none behind it) was not reached.
+// Opens a session's connection to a broker. It tries each URL and each of its addresses, round after round
+// with a growing pause, until one says connection.start or the time is up. A node that only accepts the
+// connection (it is frozen, or a balancer has no node behind it) does not count as reached.
 //
 //     start ─► URL i ─► resolve ─► address ─► connected ─► (TLS) ─► connection.start ─► done(Connected)
 //               ▲           └──────────┴──────────┴──────────┴─ failed ─► next address, next URL
@@ -37,7 +37,7 @@ struct Connected {
   FileDescriptor fd;  // non-blocking
   const config::BrokerUrl* url;
   std::unique_ptr<TlsStream> tls;  // for an amqps:// URL, its handshake done
-  // A connector sent the protocol header, and this is the answer: a whole frame, or what is none.
+  // The answer to the protocol header that a Connector sent: a whole frame, or bytes that are none.
   Buffer answer{};
 };
 
@@ -45,14 +45,15 @@ class Connector {
  public:
   using Done = std::function<void(Result<Connected>)>;
 
-  // Begins at once. `done` is called once, from the loop, never from here; it may destroy the connector.
-  // `broker` and `nodes` (shared by all sessions) must outlive the connector, `broker` and `tls` also what
-  // `done` was given. `tls` is null when no URL is an amqps:// one.
+  // Begins at once. The loop calls `done` once, never this constructor; `done` may destroy the connector.
+  // `broker` and `nodes` (shared by all sessions) must outlive the connector; `broker` and `tls` must also
+  // outlive what `done` gets. `tls` is null when no URL is an amqps:// URL. Error: no broker was reached
+  // within broker.connect_timeout, and what failed at each.
   Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls, BrokerNodes& nodes,
             Done done);
-  // At any time; `done` is not called any more. libuv's handles and a lookup under way are let go by their
-  // own callbacks, so the loop has to run on until they came (a name server that does not answer can take its
-  // own time).
+  // At any time; `done` is not called any more. libuv lets go of handles and of a lookup under way in its own
+  // callbacks, so the loop has to run until they came. (A name server that does not answer can take its own
+  // time.)
   ~Connector();
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;

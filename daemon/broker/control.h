@@ -1,6 +1,6 @@
-// What bellhop itself says to a broker at start: the pipelines with `declare: true`. Through rabbitmq-c, on a
-// thread of its own that exists only if there is such a pipeline, over one connection that is closed
-// afterwards. Sessions do not wait for it.
+// Declares the pipelines with `declare: true` at start. It goes through rabbitmq-c, on a thread of its own
+// that exists only if there is such a pipeline, over one connection that is closed afterwards. Sessions do
+// not wait for it.
 //
 //     connect ─► log in ─► declare one after the other ─► done
 //        ▲          │            ├─ there with other arguments (406): one warning, used as it is, the next
@@ -28,18 +28,19 @@ class TlsContext;
 
 class Control {
  public:
-  // Starts the thread if there is something to declare and the configuration has credentials, or a client
-  // certificate, to do it with; else it logs a warning. Retries with backoff until every declaration was
-  // answered. `tls` is null when no URL is an amqps:// one; it outlives the control.
+  // Starts the thread if there is something to declare, and credentials or a client certificate to do it
+  // with; else logs a warning. Retries with backoff until the broker has answered every declaration. `tls` is
+  // null when no URL is an amqps:// URL; it outlives the control.
   Control(std::shared_ptr<const config::Config> config, const TlsContext* tls);
   // stop().
   ~Control();
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  // Wakes the thread wherever it waits, and joins it. (Only a name lookup under way is waited for.)
+  // Wakes the thread wherever it waits, and joins it. Only a name lookup under way is waited for.
   void stop();
-  // True once there is nothing (more) to do, also after stop(). Waits at most so long.
+  // Waits until there is nothing more to do, but no longer than `timeout_ms`. True: there is nothing more,
+  // also after stop().
   bool wait_until_done(uint32_t timeout_ms);
 
  private:

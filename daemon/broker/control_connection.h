@@ -1,5 +1,5 @@
-// bellhop's own connection to a broker, through rabbitmq-c, for a thread that may wait: connected, logged in
-// with the configuration's credentials, and one channel that declares. One owner, one thread.
+// bellhop's own connection to a broker, through rabbitmq-c, for a thread that may wait. It logs in with the
+// configuration's credentials and opens one channel for declarations. One owner, one thread; its calls block.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class ControlConnection {
     uint32_t messages = 0, consumers = 0;  // of a queue that is there
   };
 
-  // Connects to one URL. `tls` as in connect_blocking; so is `wake_fd`, and -1 means that nothing wakes it.
+  // Connects to one URL. `tls` and `wake_fd` are as in connect_blocking.
   static Result<std::unique_ptr<ControlConnection>> open(const config::Broker& broker,
                                                          const config::BrokerUrl& url, const TlsContext* tls,
                                                          int wake_fd);
@@ -37,9 +37,10 @@ class ControlConnection {
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
-  // The descriptor that blocking calls wait on: another thread may shut it down to end them.
+  // The descriptor that blocking calls wait on. Another thread may shut it down to end them.
   int fd() const { return fd_; }
-  // Before anything below. An error when the configuration has no credentials for this URL, too.
+  // Call it before anything below. Errors: the broker refuses, or the configuration has no credentials for
+  // this URL.
   Result<void> log_in();
   const std::string& vhost() const { return vhost_; }
   // Before log_in: another virtual host than the configuration leads to.
@@ -53,9 +54,9 @@ class ControlConnection {
 
   // Declares or binds.
   Answer declare(const Declaration& item);
-  // Whether an exchange or a queue is there, whatever its properties: refused with 404 when not.
+  // Looks whether an exchange or a queue is there, whatever its properties: refused with 404 when it is not.
   Answer look_for(const Declaration& item);
-  // Says goodbye.
+  // Closes the connection in order.
   void close();
 
  private:

@@ -1,5 +1,5 @@
-// What a pipeline with `declare: true` needs on a broker, as a list of idempotent declarations. Pure:
-// control.h sends them.
+// What a pipeline with `declare: true` needs on a broker, as a list of idempotent declarations. Pure
+// functions; control.h sends the list.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace bellhop {
 
-// The AMQP types that the arguments of queues and exchanges have in practice.
+// The AMQP types that arguments of queues and exchanges have in practice.
 using ArgumentValue = std::variant<std::string, int32_t, int64_t, bool>;
 
 struct Declaration {
@@ -22,7 +22,8 @@ struct Declaration {
   std::string exchange;  // of a binding
   std::string key;       // of a binding
   std::vector<std::pair<std::string, ArgumentValue>> arguments = {};
-  // bellhop declares nothing that differs in these; what others have declared may (inequivalence.h).
+  // bellhop declares everything with these values; what others have declared may have other ones
+  // (inequivalence.h).
   std::string type = "direct";  // of an exchange
   bool durable = true, auto_delete = false, internal = false;
 
@@ -31,16 +32,16 @@ struct Declaration {
   bool operator==(const Declaration&) const = default;
 };
 
-// What `dead_letter: true` gives a step's queue.
+// The arguments that `dead_letter: true` gives a step's queue.
 std::vector<std::pair<std::string, ArgumentValue>> dead_letter_arguments(const std::string& queue);
 
-// proto/README.md, "Pipeline": exchange P; for each step s the quorum queue P.s bound with key s, its
-// P.s.dlq and P.s.parked, and the exchanges acemq.dlx and acemq.retry that tie them together. With
-// `dead_letter: false` the queue P.s has no x-dead-letter arguments; all else is the same. What depends on
-// another one comes after it.
+// As proto/README.md, "Pipeline", says: exchange P; for each step s the quorum queue P.s bound with key s,
+// with its P.s.dlq and P.s.parked; and the exchanges acemq.dlx and acemq.retry that tie them together. With
+// `dead_letter: false` the queue P.s has no x-dead-letter arguments. What depends on another declaration
+// comes after it.
 std::vector<Declaration> declarations_of(const config::Pipeline& pipeline);
 
-// Those of all pipelines with `declare: true`, each once.
+// The declarations of all pipelines with `declare: true`, each once.
 std::vector<Declaration> declarations_of(const config::Config& config);
 
 }  // namespace bellhop

@@ -1,4 +1,4 @@
-// Asks a broker in how many ways a queue or an exchange differs from its declaration.
+// Asks a broker how a queue or an exchange differs from its declaration.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace bellhop {
 
 struct Existing {
-  std::vector<Difference> differences;  // empty: what is there is no matter of differences
+  std::vector<Difference> differences;  // empty: the refusal is about something else
   bool is_complete = false;             // false: there may be more that the broker did not name
   bool is_lost = false;                 // the connection ended meanwhile
 };
 
-// `item` was refused with 406 and `refusal`. What is there stays as it is: each further declaration differs,
-// or is what is there already.
+// Blocking. The broker refused `item` with 406 and the text `refusal`. Nothing at the broker changes: each
+// further declaration either differs, or says what is there already.
 Existing differences_of(ControlConnection& connection, const Declaration& item, const std::string& refusal);
 
 }  // namespace bellhop

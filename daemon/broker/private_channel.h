@@ -1,9 +1,10 @@
 // PrivateChannel: the session's own channel of its broker connection, for hops and parks (ARCHITECTURE.md,
-// "Hops and parks have a channel of their own"). In confirm mode, always mandatory: the client's channel may
-// be transactional, unconfirmed, or be closed by a bad destination.
+// "Hops and parks have a channel of their own"). It is in confirm mode and always mandatory: the client's
+// channel may be transactional or without confirms, and a bad destination would close it.
 //
-//   closed ──post──► opening ──open-ok──► selecting ──select-ok──► ready ──channel.close──► closed, each
-//   pending item retried alone
+//   closed ──post──► opening ──open-ok──► selecting ──select-ok──► ready
+//     ▲                                                              │ channel.close
+//     └───────── each pending item is tried again alone ◄────────────┘
 //
 // One thread (the session's). Writes into the broker link's outbox; the session flushes.
 #pragma once
@@ -23,12 +24,8 @@ class Outbox;
 class PrivateChannel {
  public:
   struct Outcome {
-    enum class Kind {
-      acked,
-      nacked,
-      returned,
-      refused
-    };  // refused: the broker closed the channel because of this item
+    // refused: the broker closed the channel because of this item.
+    enum class Kind { acked, nacked, returned, refused };
     Kind kind = Kind::acked;
     uint16_t code = 0;  // of a return or a close
     std::string text;
@@ -37,13 +34,14 @@ class PrivateChannel {
     std::string exchange, routing_key, message_id;  // tell which item a return belongs to
     // A question: `frames` is an exchange.declare, which the broker answers with its -ok (acked) or by
     // closing the channel (refused). It is sent when nothing else of the channel is under way, and nothing is
-    // before its answer.
+    // sent before its answer.
     bool asks = false;
-    // Before it is sent, when set: what was posted earlier may have changed where it goes.
+    // When set, called before the item is sent: what was posted earlier may have changed where it goes.
     std::function<void(Item&)> prepare;
-    std::string declare_queue;  // not empty: when it comes back unroutable, this queue is declared (classic,
-                                // durable, no arguments) and the item sent again
-    Buffer frames;              // basic.publish (mandatory), header and body, on channel id()
+    // Not empty: when the item comes back unroutable, this queue is declared (classic, durable, no arguments)
+    // and the item sent again.
+    std::string declare_queue;
+    Buffer frames;                             // basic.publish (mandatory), header and body, on channel id()
     std::function<void(const Outcome&)> done;  // once, from on_frame; never when the session ends first
     bool declares = false;                     // the channel's own: it came back once
   };

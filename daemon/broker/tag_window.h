@@ -1,6 +1,6 @@
-// The delivery tags of one channel that are not settled yet, and who owns each: the client (it was handed the
-// delivery) or bellhop (held, being parked, acknowledged by bellhop itself). Pure bookkeeping: no I/O. Tags
-// come in rising order.
+// The unsettled delivery tags of one channel, and who owns each: the client (it was handed the delivery) or
+// bellhop (held, being parked, or acknowledged by bellhop itself). Only books: no I/O. Tags come in rising
+// order. The session's thread.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,25 @@ class TagWindow {
     bool multiple = false;
   };
 
-  void add(uint64_t tag,
-           Owner owner);            // the broker delivered it; precondition: greater than every earlier tag
-                                    // (one that is not is ignored). Every delivery while one is bellhop's
-  Owner owner(uint64_t tag) const;  // settled also for a tag never seen
+  // The broker delivered it. Call it for every delivery while one is bellhop's. A tag that is not greater
+  // than every earlier one is ignored.
+  void add(uint64_t tag, Owner owner);
+  Owner owner(uint64_t tag) const;       // settled also for a tag never seen
   void give(uint64_t tag, Owner owner);  // changes the owner of an unsettled tag
-  // What the client's ack/nack/reject of `tag` covers, as frames for the broker, and marks it settled. tag 0
-  // with multiple: everything the client was handed. The pieces never cover a tag of bellhop's. An empty
-  // answer with ok: nothing left to settle. ok false: the tag is one of bellhop's that the client was not
-  // handed, or one it cannot name: 406. A tag the window does not know at all gives ok and the piece as it
-  // came: the broker answers that itself.
+  // What the client's ack, nack or reject of `tag` covers, as frames for the broker; marks it settled. Tag 0
+  // with `multiple`: everything that the client was handed. The pieces never cover a tag of bellhop's. `ok`
+  // and no pieces: nothing is left to settle. Not `ok`: the tag is bellhop's, or one that the client cannot
+  // name: a 406. A tag that the window does not know gives `ok` and the piece as it came: the broker answers
+  // that itself.
   struct Covered {
     bool ok = true;
     std::vector<Piece> pieces;
   };
-  // In a transaction the tags only become in_tx (`to`), until end_tx.
+  // In a transaction the tags only become in_tx (`to`), until end_tx().
   Covered settle(uint64_t tag, bool multiple, Owner to = Owner::settled);
   void settle_own(uint64_t tag);  // bellhop settled it
-  // True: no unsettled tag is bellhop's, so the client's frame may be relayed as it is (call settle_plain,
-  // which allocates nothing).
+  // Whether no unsettled tag is bellhop's. Then relay the client's frame as it is, and call settle_plain,
+  // which allocates nothing.
   bool is_plain() const;
   void settle_plain(uint64_t tag, bool multiple, Owner to = Owner::settled);
   void end_tx(bool committed);      // a rollback makes the tags the client's again
@@ -46,8 +46,8 @@ class TagWindow {
 
  private:
   // A ring of the tags seen, in rising order, from the oldest unsettled one; positions count up for ever.
-  // Settled ones in the middle are squeezed out when the ring is full, so that one old unsettled tag does not
-  // let it grow.
+  // When the ring is full, settled tags in the middle are squeezed out, so that one old unsettled tag does
+  // not let it grow.
   struct Entry {
     uint64_t tag : 62;
     uint64_t owner : 2;

@@ -1,6 +1,6 @@
-// TLS for rabbitmq-c, which has a TLS of its own that verifies less (no IP addresses, no name but the host's)
-// and tells nothing of what went wrong: it gets one end of a pair of sockets, and a thread carries between
-// the other end and the TLS stream.
+// TLS for rabbitmq-c. Its own TLS verifies less (no IP addresses, no name but the host's) and does not say
+// what went wrong. So it gets one end of a pair of sockets, and a thread carries between the other end and a
+// TlsStream.
 //
 //     rabbitmq-c ── plain bytes ── socket pair ── bridge's thread ── TlsStream ── broker
 #pragma once
@@ -16,15 +16,16 @@ namespace bellhop {
 
 class TlsBridge {
  public:
-  // Takes both. `broker` is non-blocking, the handshake is done.
+  // Takes both. `broker` is non-blocking, and its handshake is done. Errors: no sockets, no thread.
   static Result<std::unique_ptr<TlsBridge>> open(FileDescriptor broker, std::unique_ptr<TlsStream> tls);
-  // Ends the connection, once what was sent before is out or the broker does not take it for a moment.
+  // Ends the connection once everything sent before is out, or once the broker takes nothing for a moment.
+  // Blocks meanwhile.
   ~TlsBridge();
   TlsBridge(const TlsBridge&) = delete;
   TlsBridge& operator=(const TlsBridge&) = delete;
 
-  // The end for rabbitmq-c, non-blocking: once, at any time before the bridge goes. Its end
-  // is the bridge's end, and the broker's end is its.
+  // The end for rabbitmq-c, non-blocking. Call it once, before the bridge goes. When this end closes the
+  // bridge ends, and when the broker ends this end does.
   FileDescriptor take_plain_end();
 
  private:

@@ -1,7 +1,7 @@
-// ClaimStore: the seam between sessions and the places that payloads are kept. Every call returns at once;
-// the work is done on the store's own threads and each callback is posted to the Executor that came with the
-// call. A callback is called exactly once, unless its Upload or LocalObject was destroyed first, its Executor
-// was closed, or the store has ended.
+// ClaimStore: the seam between sessions and the places that keep payloads. Every call returns at once. The
+// store works on threads of its own, and posts each callback to the Executor that came with the call. A
+// callback is called exactly once, unless its Upload or LocalObject was destroyed first, its Executor was
+// closed, or the store has ended.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@
 
 namespace bellhop {
 
-// What stands for a payload in a message. Its form on the wire: proto/README.md, "Claim frame" and "Claim
-// headers".
+// What stands for a payload in a message. Its form on the wire is in proto/README.md, "Claim frame" and
+// "Claim headers".
 struct Claim {
   std::string store;  // the store's configured name
   std::string key;
@@ -29,7 +29,7 @@ struct Claim {
   std::string xxh128;  // 32 lower-case hex digits, XXH3-128 of the payload (canonical, as xxhsum -H2 prints)
 };
 
-// Why a fetch gave no object (daemon/claims/README.md, "Errors"). Only unavailable is to be retried.
+// Why a fetch gave no object (daemon/claims/README.md, "Errors"). Only unavailable is worth a retry.
 // not_issued and missing say nothing about other stores.
 struct FetchFailure {
   enum class Kind { not_issued, missing, corrupt, unavailable };
@@ -40,19 +40,19 @@ struct FetchFailure {
 // One payload on its way in. Owned by one session, used on its thread.
 class Upload {
  public:
-  // Before finish() was called: aborts, nothing stays in the store. After finish() but before its callback
-  // ran: the object, if it comes to be, is removed again (its message was never sent).
+  // Before finish(): aborts, and nothing stays in the store. After finish() but before its callback ran:
+  // removes the object again if it comes to be, because its message was never sent.
   virtual ~Upload() = default;
-  // Appends a piece. `written` gets its size when its memory is free again. After a failure pieces are
-  // dropped (still reported).
+  // Appends a piece. `written` gets its size in bytes when its memory is free again. After a failure pieces
+  // are dropped, and still reported.
   virtual void write(Buffer piece, std::function<void(size_t bytes)> written) = 0;
-  // No more pieces: makes the object durable, verifies that exactly the announced size came, and gives the
-  // claim.
+  // No more pieces come. Makes the object durable, verifies that it has exactly the announced size, and gives
+  // the claim. Errors: another size came, or the store could not keep it.
   virtual void finish(std::function<void(Result<Claim>)> done) = 0;
 };
 
-// A part of a payload, and who keeps its bytes. They may be a mapped file's, see
-// claims/filesystem/mapped_piece.h: to be handed to the kernel and not looked at.
+// A part of a payload, with the owner of its bytes. They may be a mapped file's
+// (claims/filesystem/mapped_piece.h): hand them to the kernel and do not look at them.
 struct Piece {
   Bytes bytes;
   std::shared_ptr<const void> owner;
@@ -63,17 +63,17 @@ inline Piece piece_of(Buffer buffer) {
   return {bytes, std::move(owner)};
 }
 
-// A payload made local and verified. Shared between the session's thread and the store's; the last reference
+// A payload that is local and verified. The session's thread and the store's share it; the last reference
 // closes it.
 class LocalObject {
  public:
   virtual ~LocalObject() = default;
   virtual uint64_t size_bytes() const = 0;
-  // The whole payload when the store holds it in memory already (small ones), else null.
+  // The whole payload when the store has it in memory already (a small one), else null.
   virtual const Buffer* in_memory() const { return nullptr; }
   // Reads exactly `count` bytes from `offset`; fewer is an error. Precondition: offset + count <=
   // size_bytes(). The piece that ends at the object's end comes only if nobody wrote to the object since it
-  // was verified: whoever asks for it when all before it is out never hands over a whole wrong payload.
+  // was verified. So a caller that asks for it last never hands over a whole wrong payload.
   virtual void read(uint64_t offset, size_t count, std::shared_ptr<Executor> executor,
                     std::function<void(Result<Piece>)> done) = 0;
 };
@@ -83,8 +83,8 @@ struct FetchResult {
   FetchFailure failure;
 };
 
-// Who waits for a fetch. A store counts up with each piece that it has read, so that one that is slow can be
-// told from one that never answers. Shared between the session's thread and the store's.
+// Who waits for a fetch. A store counts up with each piece that it has read, so that a slow store can be told
+// from one that never answers. The session's thread and the store's share it.
 struct FetchWatch {
   std::atomic<uint32_t> pieces{0};
 };
@@ -118,11 +118,11 @@ class ClaimStore {
   ClaimStore& operator=(const ClaimStore&) = delete;
 
   const std::string& name() const { return name_; }
-  // Any thread. `size_bytes` is the payload's announced size.
+  // Any thread. Begins an upload of a payload of `size_bytes`.
   virtual std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) = 0;
-  // Any thread. A key that this store does not redeem is refused here, before any path or URL is built.
-  // When `wanted` has expired nobody waits any more: the work may end early, with any failure.
-  // A store that stands still may never answer at all.
+  // Any thread. Refuses a key that this store does not redeem before it builds any path or URL. When `wanted`
+  // has expired nobody waits any more, and the work may end early with any failure. A store that stands still
+  // may never answer at all.
   void fetch(const std::string& key, const Expected& expected, std::weak_ptr<FetchWatch> wanted,
              std::shared_ptr<Executor> executor, std::function<void(FetchResult)> done) {
     FetchRequest request{key, expected, std::move(wanted), std::move(executor), std::move(done)};
@@ -131,14 +131,14 @@ class ClaimStore {
     else
       request.answer({nullptr, {FetchFailure::Kind::not_issued, proto::bad_key_reason(key)}});
   }
-  // Any thread. The undo of a publish that no queue can hold; `key` is one that begin()'s claim gave. A
-  // failure is logged; retention takes the orphan.
+  // Any thread. Undoes a publish that no queue can hold. `key` came with the claim of one of begin()'s
+  // uploads. A failure is logged, and retention takes the orphan.
   virtual void remove(const std::string& key) = 0;
-  // Any thread, once, when nothing is begun any more. Does what is queued, ends the store's threads; may take
-  // as long as the store stands still. By default there is nothing to wait for.
+  // Any thread, once, when nothing will be begun any more. Does what is queued, and ends the store's threads.
+  // May take as long as the store stands still. By default there is nothing to wait for.
   virtual void close() {}
-  // Any thread, also while close() waits. Keys under which an object may be, whole or in part, that nobody
-  // was told of yet.
+  // Any thread, also during close(). Keys under which an object may be, whole or in part, that nobody was
+  // told of yet.
   virtual std::vector<std::string> uploads_under_way() const { return {}; }
 
  private:

@@ -1,4 +1,4 @@
-// The keys that a store issues: lower-case dashed UUID v4 (proto/README.md, "Keys").
+// Makes the keys that a store issues: lower-case dashed UUIDs v4 (proto/README.md, "Keys").
 #pragma once
 
 #include <mutex>

@@ -1,5 +1,5 @@
-// The keys under which a store is making or removing an object right now. A process that has to leave while
-// its store stands still names them: they are what an operator may find there without a message.
+// The keys under which a store makes or removes an object right now. A process that must end while its store
+// stands still names them: there an operator may find objects without a message.
 #pragma once
 
 #include <mutex>
@@ -24,7 +24,7 @@ class KeysUnderWay {
   std::multiset<std::string> keys_;
 };
 
-// A key is under way as long as this lives. `keys` outlives it.
+// Its key is under way as long as this lives. `keys` outlives it.
 class KeyUnderWay {
  public:
   KeyUnderWay(KeysUnderWay& keys, std::string key) : keys_(keys), key_(std::move(key)) {

@@ -1,5 +1,5 @@
-// Payloads in this process's memory: for tests. They are gone when the process ends, and no other bellhop
-// sees them.
+// Keeps payloads in this process's memory, for tests. They are gone when the process ends, and no other
+// bellhop sees them.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace bellhop {
 
 class MemoryStore : public ClaimStore {
  public:
-  // What uploads share with the store and may outlive it.
+  // What uploads share with the store. They may outlive the store.
   struct Core {
     explicit Core(std::string store_name) : name(std::move(store_name)) {}
     const std::string name;
@@ -23,7 +23,7 @@ class MemoryStore : public ClaimStore {
     std::map<std::string, std::shared_ptr<const Buffer>> objects;
   };
 
-  // Says in the log what it is.
+  // Warns in the log that it is in memory.
   explicit MemoryStore(const std::string& name, proto::KeyRule keys = proto::KeyRule::issued);
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;

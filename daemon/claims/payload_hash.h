@@ -19,7 +19,8 @@ class PayloadHash {
   PayloadHash& operator=(const PayloadHash&) = delete;
 
   void update(Bytes piece);
-  // Of all pieces so far: 32 lower-case hex digits, canonical byte order, as `xxhsum -H2` prints.
+  // The hash of all pieces so far: 32 lower-case hex digits in canonical byte order, as `xxhsum -H2` prints
+  // it.
   std::string hex() const;
 
  private:

@@ -18,8 +18,8 @@ class Stores {
   ClaimStore* find(std::string_view name) const;      // null when there is none
   ClaimStore* fallback() const { return fallback_; }  // claim_check.store, null when none is configured
   const std::vector<std::unique_ptr<ClaimStore>>& all() const { return stores_; }
-  // Every store, in turn: what is under way there is waited for, so this may take as long as a store stands
-  // still. No session may be left.
+  // Closes every store, one after the other. Waits for what is under way there, so it may take as long as a
+  // store stands still. Precondition: no session is left.
   void close();
 
  private:

@@ -1,6 +1,6 @@
-// What makes a completion safe to lose. An upload that was finished exists in the store, but nobody knows its
-// key until the callback has run: when the callback is destroyed unrun (its Executor was closed, its Upload
-// was dropped), the object must go.
+// Makes a completion safe to lose. A finished upload exists in the store, but nobody knows its key until the
+// callback has run. When the callback is destroyed without being run (its Executor was closed, its Upload was
+// dropped), the object must go.
 #pragma once
 
 #include <functional>

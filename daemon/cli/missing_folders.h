@@ -1,4 +1,4 @@
-// Which folders that a configuration names are not there, on the host where this runs.
+// Finds the folders that a configuration names and this host does not have.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace bellhop {
 
-// A sentence for each store's folder and each socket's folder that is no folder. bellhop creates neither.
+// One sentence for each store's or socket's folder that is no folder. bellhop creates neither.
 std::vector<std::string> missing_folders(const config::Config& config);
 
 }  // namespace bellhop

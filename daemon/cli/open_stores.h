@@ -9,9 +9,9 @@
 
 namespace bellhop {
 
-// Makes every configured store. Errors name the store: a path that is no directory, a group that does not
-// exist, ... A directory that is not there or not writable now is no error but a warning in the log: it may
-// be mounted later. May block, as the filesystem does.
+// Makes every configured store. Blocks as long as the filesystem does. Errors name the store: a path that is
+// no directory, a group that does not exist. A directory that is missing or not writable now is only a
+// warning in the log: it may be mounted later.
 Result<std::unique_ptr<Stores>> open_stores(const config::Config& config);
 
 }  // namespace bellhop

@@ -6,7 +6,7 @@
 
 namespace bellhop {
 
-// A section's name stands in front of its first line, the others are indented to it.
+// Puts a section's name in front of its first line and indents the others to it.
 class Report {
  public:
   explicit Report(std::ostream& out) : out_(out) {}

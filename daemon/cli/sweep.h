@@ -1,4 +1,4 @@
-// `bellhop sweep STORE`: removes what a store holds and nobody needs any more.
+// `bellhop sweep STORE` removes what a store holds and nobody needs any more.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ struct SweepOptions {
   bool dry_run = false;                   // only says what it would do
 };
 
-// Returns the exit code: 0, 1 when the store could not be swept, 2 for a wrong configuration, a store that it
-// does not have, or a kind of store that has nothing to sweep.
+// Blocking. Returns the exit code: 0; 1 when the store could not be swept; 2 for a wrong configuration, an
+// unknown store, or a kind of store that has nothing to sweep.
 int sweep(const std::string& config_file, const std::string& store_name, const SweepOptions& options,
           std::ostream& out, std::ostream& err);
 

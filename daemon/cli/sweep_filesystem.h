@@ -1,4 +1,4 @@
-// `bellhop sweep` of a filesystem store: what its retention would remove at the next hour, now.
+// `bellhop sweep` of a filesystem store: removes now what its retention would remove within the hour.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace bellhop {
 
-// Removes objects older than `older_than_ms`, which is the store's own retention when it is not given; with
-// neither only unfinished files. Blocks. The exit code, as sweep()'s.
+// Blocking. Removes objects older than `older_than_ms`, by default the store's own retention. With neither it
+// removes only unfinished files. Returns sweep()'s exit code.
 int sweep_filesystem(const std::string& name, const config::FilesystemStore& store,
                      std::optional<uint64_t> older_than_ms, bool dry_run, std::ostream& out,
                      std::ostream& err);

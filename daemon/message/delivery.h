@@ -1,6 +1,6 @@
 // Delivery: one message on its way from the broker to the client (basic.deliver, basic.get-ok or
-// basic.return) that cannot be relayed at once: its payload is in a store, or it stands behind one whose
-// payload is. One owner: a lane of its channel.
+// basic.return) that bellhop cannot relay at once: its payload is in a store, or it stands behind such a
+// message. One owner: a lane of its channel. The session's thread.
 #pragma once
 
 #include <deque>
@@ -51,15 +51,15 @@ struct Delivery {
   size_t spilled_bytes = 0;
   size_t spilling_bytes = 0;  // of them in memory, until they are written
 
-  Buffer method, header, body;  // a check: the payloads as the broker sent them (a return: method and header
-                                // already the client's own)
+  Buffer method, header, body;  // a claim: the frames' payloads as the broker sent them (a return: method and
+                                // header already the client's own)
   std::string key;
   std::string named_store;  // header bellhop-claim-store, when the header's key is the body's
   Expected expected;
   bool strip_claim_headers = false;
-  // For how long nobody can say.
+  // It waits, and nobody can say for how long.
   bool waits_for_store() const { return state == State::waiting || (state == State::fetching && is_stalled); }
-  // Part of the session's memory until the delivery leaves its lane.
+  // Bytes of the session's memory that it takes until it leaves its lane.
   size_t held_bytes() const {
     return sizeof(Delivery) + method.size() + header.size() + frames.size() + spilling_bytes + body.size();
   }

@@ -1,10 +1,10 @@
-// Transaction: what one publish or one hop makes true. The object in the store comes first, then the message
-// at the broker; until the message was sent the object can and must be removed again, afterwards only when it
-// is known that no queue can hold the message.
+// Transaction: what one publish or one hop makes true. First the object is in the store, then the message is
+// at the broker. Until the message is sent the object can and must be removed again. Afterwards it is removed
+// only when it is known that no queue can hold the message.
 //
-// A return is such knowledge only from an exchange that surely keeps nothing. Others may return a message and
-// deliver it later: by their type (x-delayed-message, x-recent-history), or through their alternate exchange.
-// An object that is kept in vain is an orphan for retention; one that is removed too early is a message lost.
+// A return proves that only if its exchange surely keeps nothing. Others may return a message and deliver it
+// later: because of their type (x-delayed-message, x-recent-history), or through their alternate exchange. An
+// object kept in vain is an orphan for retention; one removed too early is a lost message.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@
 
 namespace bellhop {
 
-// Whether the exchange is known by its name alone to keep nothing: the default exchange, and those that every
-// virtual host has, which nobody can declare otherwise.
+// Whether an exchange keeps nothing, as far as its name alone tells: the default exchange, and those that
+// every virtual host has and nobody can declare otherwise.
 inline bool keeps_nothing(std::string_view exchange) {
   return exchange.empty() || exchange == "amq.direct" || exchange == "amq.topic" ||
          exchange == "amq.fanout" || exchange == "amq.headers" || exchange == "amq.match";
 }
 
-// One owner, one thread. Dropping a transaction whose message was never sent removes its object.
+// One owner, one thread. Destroying a transaction whose message was never sent removes its object.
 class Transaction {
  public:
   Transaction() = default;
@@ -46,10 +46,11 @@ class Transaction {
   }
   const std::optional<Claim>& claim() const { return claim_; }
 
-  // The message is on its way to the broker: from here on the outcome may be unknown, and an unknown outcome
+  // The message is on its way to the broker. From now on the outcome may be unknown, and an unknown outcome
   // keeps the object.
   void sent() { sent_ = true; }
-  // The message came back from `exchange`. Its object is still there to be handed back.
+  // The message came back. `no_queue_has_it`: its exchange surely keeps nothing. The object stays until
+  // handed_back().
   void returned(bool no_queue_has_it) { no_queue_has_it_ = no_queue_has_it; }
   // The client has its payload again.
   void handed_back() {

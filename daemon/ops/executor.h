@@ -1,4 +1,5 @@
-// Where a completion is run: the one thread crossing back from a store's threads to a session's loop.
+// Where a completion runs: on the loop of the session that asked. A store's threads hand their results over
+// here, and nowhere else.
 #pragma once
 
 #include <functional>
@@ -8,8 +9,8 @@ namespace bellhop {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Any thread. Runs `task` later on the owner's thread, in the order posted. After the owner closed it,
-  // tasks are destroyed unrun.
+  // Any thread. Runs `task` later on the owner's thread, in the order of the posts. Once the owner has closed
+  // it, tasks are destroyed without being run.
   virtual void post(std::function<void()> task) = 0;
 };
 

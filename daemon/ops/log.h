@@ -1,7 +1,7 @@
 // The log: spdlog's default logger on stderr, one line for each event, as text or JSON. Elsewhere:
-// spdlog::info("session opened peer={}", …). What a peer sent may be logged: control characters are escaped,
-// so a line stays a line. Logging never blocks (ops/log_queue.h). What can come again and again goes through
-// ops/trouble.h.
+// spdlog::info("session opened peer={}", …). A line may hold what a peer sent: control characters are
+// escaped, so a line stays a line. Logging never blocks (ops/log_queue.h). Trouble that can repeat goes
+// through ops/trouble.h.
 #pragma once
 
 #include <spdlog/formatter.h>
@@ -15,12 +15,12 @@
 
 namespace bellhop {
 
-// Replaces the default logger. Before threads that log exist.
+// Replaces the default logger. Call it before any thread that logs exists.
 void set_up_log(const config::Config& config);
-// Any thread, after set_up_log(). Waits until what was logged before is written, at most so long: nobody may
-// be reading. The last act of a process that ends.
+// Any thread, after set_up_log(). Waits until everything logged before is written, but no longer than
+// `at_most`: nobody may be reading. The last act of a process that ends.
 void finish_log(std::chrono::milliseconds at_most);
-// Any thread. How many lines were dropped because nobody read them fast enough.
+// Any thread. The number of lines dropped because nobody read them fast enough.
 uint64_t log_lines_dropped();
 
 // `2026-01-31T10:00:00.123Z info session opened peer=…`

@@ -1,6 +1,6 @@
-// Work posted from any thread to the one thread that runs a loop: how completions of a store's threads, and
-// words from the main thread, reach a session. The only lock between threads of the daemon that a session
-// ever takes, and it is held for a vector's push or swap.
+// Mailbox: any thread posts work to the one thread that runs a loop. Completions of a store's threads and
+// calls of the main thread reach a session this way. Its lock is the only one between threads that a session
+// takes, and it is held for a vector's push or swap.
 #pragma once
 
 #include <uv.h>
@@ -17,15 +17,15 @@ namespace bellhop {
 
 class Mailbox : public Executor {
  public:
-  // On the loop's thread. The mailbox keeps the loop alive, and itself, until close(). `after` runs after
-  // each batch of tasks.
+  // The loop's thread. The mailbox keeps the loop and itself alive until close(). `after` runs after each
+  // batch of tasks. Error: libuv has no handle.
   static Result<std::shared_ptr<Mailbox>> open(uv_loop_t* loop, std::function<void()> after = {});
 
-  // Any thread, at any time while the caller holds the shared_ptr, also after the loop is gone. Wakes the
-  // loop at most once a batch.
+  // Any thread, as long as the caller holds the shared_ptr, also after the loop is gone. Wakes the loop at
+  // most once a batch.
   void post(std::function<void()> task) override;
-  // The loop's thread, also from inside a task. Tasks that wait, and later ones, are destroyed unrun, outside
-  // of the lock. `closed` is called from the loop once libuv has let go. A second close is ignored.
+  // The loop's thread, also inside a task. Waiting and later tasks are destroyed unrun, outside the lock. The
+  // loop calls `closed` once libuv has let go. A second close is ignored.
   void close(std::function<void()> closed = {});
 
  private:

@@ -1,4 +1,4 @@
-// Random bytes that nobody can foresee, whatever they saw of earlier ones.
+// Random bytes that nobody can predict, even from earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace bellhop {
 
-// Fills the whole span from OpenSSL's generator, which the kernel seeds. Any thread. Ends the process when
-// there are none: a key that can be guessed gives a payload away.
+// Any thread. Fills the whole span from OpenSSL's generator, which the kernel seeds. Ends the process when
+// OpenSSL has none: a key that can be guessed gives a payload away.
 void random_bytes(std::span<uint8_t> into);
 
 }  // namespace bellhop

@@ -1,4 +1,4 @@
-// Reading a part of a file, however many calls it takes.
+// Reads a part of a file, however many calls that takes.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace bellhop {
 
-// Blocking. Reads until `count` bytes are there, the file ends (fewer are returned) or a call fails (an
-// error).
+// Blocking. Reads until `count` bytes are there or the file ends; returns how many. Error: a call failed, in
+// errno's words.
 Result<size_t> read_fully(int fd, uint64_t offset, uint8_t* into, size_t count);
 
 }  // namespace bellhop

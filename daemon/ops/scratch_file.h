@@ -1,5 +1,6 @@
-// A file without a name in the folder for temporary files ($TMPDIR, else /tmp): what is too large for memory
-// on its way to or from an S3 store. Its size counts against a quota.
+// A file without a name in the folder for temporary files ($TMPDIR, else /tmp). It holds what is too large
+// for memory on its way to or from an S3 store, or behind a held delivery. Its size counts against a quota.
+// Blocking; one thread at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -17,15 +18,15 @@ namespace bellhop {
 
 class ScratchFile {
  public:
-  // Takes `size_bytes_max` of `quota` until it is destroyed. Errors: so much is not left, or no file can be
-  // made.
+  // Takes `size_bytes_max` of `quota` until it is destroyed. Errors: the quota has less left, or no file can
+  // be made.
   static Result<std::unique_ptr<ScratchFile>> create(std::shared_ptr<Quota> quota, uint64_t size_bytes_max);
 
-  // Blocking, on the page cache.
+  // Writes all of `bytes`, into the page cache. Error: the disk is full, or broken.
   Result<void> write(uint64_t offset, Bytes bytes);
-  // What is there, at most `count`.
+  // Returns how many bytes it read: fewer than `count` only at the file's end.
   Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) const;
-  // The disk gets this part back, where the filesystem can do that.
+  // Gives this part back to the disk, where the filesystem can.
   void drop(uint64_t offset, uint64_t bytes);
 
  private:

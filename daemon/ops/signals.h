@@ -1,6 +1,6 @@
-// Signals on the main loop. SIGTERM, SIGINT and SIGQUIT: the first asks for a drain, any later one ends at
-// once. SIGHUP is told in the log. No other signal that is meant for somebody else may end the process, which
-// would leave its socket behind.
+// Signals on the main loop. The first SIGTERM, SIGINT or SIGQUIT asks for a drain, a later one ends the
+// process at once. SIGHUP is only logged. No other signal that is meant for somebody else may end the
+// process, because its socket would stay behind.
 #pragma once
 
 #include <uv.h>
@@ -12,18 +12,18 @@
 
 namespace bellhop {
 
-// Once, at start. A write to a closed socket (SIGPIPE) or past a file's limit (SIGXFSZ) is an error code;
-// what nobody has a use for (SIGUSR1, timers, real-time signals) is ignored. Faults and SIGABRT still end the
-// process, and so do SIGXCPU and SIGSYS, which are somebody's wish.
+// Call it once, at start. A write to a closed socket (SIGPIPE) or past a file's limit (SIGXFSZ) then gives an
+// error code. Signals that bellhop has no use for (SIGUSR1, timers, real-time signals) are ignored. Faults
+// and SIGABRT still end the process. So do SIGXCPU and SIGSYS, which somebody sends on purpose.
 void ignore_other_signals();
 
 class Signals {
  public:
-  // On the loop's thread; the callbacks run there. None may be empty.
+  // The loop's thread; the callbacks run there, and none may be empty.
   static Result<std::unique_ptr<Signals>> watch(uv_loop_t* loop, std::function<void()> drain,
                                                 std::function<void()> stop_now,
                                                 std::function<void()> hang_up);
-  // Closes. The loop has to run once more to let libuv go of its handles.
+  // Closes. The loop has to run once more, so that libuv lets go of its handles.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

@@ -1,8 +1,8 @@
-// The threads that a store does its blocking work on. Each store has its own, so that a hung mount stops
-// nothing but that store's transfers (libuv's pool is shared with name resolution). Lines, one for each
-// session and kind of work, take turns (turns.h), so that none keeps the others waiting.
+// The threads on which a store does its blocking work. Each store has its own, so that a hung mount stops
+// only that store's transfers. (libuv's pool is shared with name resolution.) Each session and kind of work
+// is a line; lines take turns (turns.h), so that none keeps the others waiting.
 //
-// A long job is cut by its author into parts of some milliseconds each (go_on), so that turns come soon.
+// The author of a long job cuts it into parts of some milliseconds each (go_on), so that turns come soon.
 #pragma once
 
 #include <pthread.h>
@@ -18,8 +18,8 @@
 
 namespace bellhop {
 
-// How many threads there are, and how many of them may work at the same time for one kind, and for one owner
-// and kind. What is left is for the others, and is there at once.
+// How many threads there are, how many of them may work at the same time for one kind, and how many for one
+// owner and kind. The rest is free for the others at once.
 struct ThreadShares {
   size_t threads_max;
   size_t one_kind_max;
@@ -29,21 +29,21 @@ struct ThreadShares {
 
 class ThreadPool {
  public:
-  // Threads are started when there is work and none is idle, and end after `idle_max` without any.
+  // Starts a thread when there is work and none is idle; a thread ends after `idle_max` without work.
   explicit ThreadPool(ThreadShares shares, std::chrono::milliseconds idle_max = std::chrono::seconds(10));
   // Precondition: not on one of its own threads.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Any thread, its own too. Never waits. The queue has no bound of its own: its callers bound what they have
-  // under way. `owner` says who waits for it, and is only compared: a session's executor, null for nobody. A
-  // job must not throw. After stop() the job is run here and now.
+  // Any thread, its own too. Never waits. The queue has no bound of its own: callers bound what they have
+  // under way. `owner` says who waits for the job and is only compared: a session's executor, or null. A job
+  // must not throw. After stop() it runs `job` here and now.
   void run(const void* owner, Work work, std::function<void()> job);
-  // For a job: has its next part run, before what waits in its line and behind one job of each other. False:
-  // there is no thread for it, so the caller does it itself.
+  // For a job: queues its next part before what waits in its line, and behind one job of each other line.
+  // False: there is no thread for it, so the caller does it itself.
   [[nodiscard]] bool go_on(const void* owner, Work work, std::function<void()> job);
-  // Does all that is queued, then ends and joins every thread. Precondition: not on one of its own threads.
+  // Does everything queued, then ends and joins every thread. Precondition: not on one of its own threads.
   void stop();
 
   size_t thread_count() const;

@@ -1,16 +1,16 @@
-// Trouble that comes again and again is told once, then counted, then told to be over. A client that asks
-// again at once must not be able to fill the disk with one warning, and a line that says when it ended helps
-// more than a thousand that say that it goes on.
+// Logs repeated trouble once, counts it, and logs when it is over. A client that tries again at once must not
+// fill the disk with one warning, and a line that says when the trouble ended helps more than a thousand that
+// say it goes on.
 //
 //   happened ─► told in full ─► again: counted ─► a summary, at most each 30 s ─► quiet for 60 s: forgotten
 //                                  └─ over() ─► told to be over, with the count
 //
-// What comes and goes in turn is told at its first coming and its first going; from then on each 30 s how it
-// stands.
+// Trouble that comes and goes is logged at its first coming and its first going. From then on the log says
+// every 30 s how it stands.
 //
-// A trouble is its kind and its subject: a store, a queue, a user, a limit, or what subject_of_reason() says.
-// The line may name what is different each time. What is not repeated trouble (one message parked, one
-// session opened) is logged directly.
+// A trouble is known by its kind and its subject: a store, a queue, a user, a limit, or what
+// subject_of_reason() gives. Its line may name what differs each time. Single events (one message parked, one
+// session opened) are logged directly.
 #pragma once
 
 #include <spdlog/common.h>
@@ -41,13 +41,13 @@ class TroubleBook {
   // Any thread, like all below.
   void happened(const std::string& kind, const std::string& subject, spdlog::level::level_enum level,
                 const std::string& line, Clock::time_point now);
-  // Tells `line` (what is right again) if that trouble is known. Cheap while there is none at all: it may be
-  // asked after each success.
+  // Logs `line` (what is right again) if that trouble is known. Cheap while there is no trouble at all, so a
+  // caller may ask after each success.
   void over(const std::string& kind, const std::string& subject, const std::string& line,
             Clock::time_point now);
-  // Tells what was counted since, and forgets what has been quiet. To be called each few seconds.
+  // Logs what was counted since, and forgets what has been quiet. Call it every few seconds.
   void sum_up(Clock::time_point now);
-  // Tells all that was counted and not told. For the end of the process.
+  // Logs everything counted and not logged yet. For the end of the process.
   void sum_up_all(Clock::time_point now);
   bool is_empty() const { return entries_known_.load(std::memory_order_relaxed) == 0; }
 
@@ -75,19 +75,19 @@ class TroubleBook {
   std::atomic<size_t> entries_known_{0};
 };
 
-// A whole reason as a subject, without what differs from time to time: a claim's key, a port, a size.
+// Makes a subject of a whole reason: leaves out what differs each time (a claim's key, a port, a size).
 std::string subject_of_reason(const std::string& reason);
 
-// The process's own book, which writes into the log: as spdlog's default logger, for all threads.
+// The process's own book, which writes to the log. Like spdlog's default logger it is for all threads.
 TroubleBook& troubles();
 
-// Kinds that one place tells and another tells to be over.
+// Kinds that one place logs and another logs as over.
 inline constexpr const char* trouble_publish_refused = "publish refused";  // subject, for a store: store 'x'
 inline constexpr const char* trouble_delivery_held = "delivery held";
 inline constexpr const char* trouble_no_broker = "no broker";
 inline constexpr const char* trouble_connection_refused = "connection refused";
 
-// In the process's book, now. `kind` is a few words, see TroubleBook.
+// Any thread. In the process's book, now. `kind` is a few words; see TroubleBook.
 void tell_trouble(const std::string& kind, const std::string& subject, const std::string& line,
                   spdlog::level::level_enum level = spdlog::level::warn);
 inline bool has_trouble() {

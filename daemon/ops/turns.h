@@ -1,11 +1,11 @@
-// Whose work is done next, where only so much can be done at one time: by the threads of a pool, by requests
-// to a service. No session and no kind of work keeps the others waiting:
+// Decides whose work is next where only so much may run at one time: on a pool's threads, or as requests to a
+// service. No session and no kind of work keeps the others waiting:
 //
 //     line (session 7, write)  [][][][]  ─┐
 //     line (session 7, fetch)  []        ─┼─► places: lines take turns, a job each; one that has its share,
 //     or line (session 9, write)  []        ─┘   whose kind has, is passed over until a job of it has ended
 //
-// No thread of its own and no lock: its owner's.
+// It has no thread and no lock: the owner's serve.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +19,20 @@
 
 namespace bellhop {
 
-// The kinds of a store's work. fetch: opening an object, and reading it whole when it is small, or over the
-// network; verify: a part of a large file; read: a piece of what is on its way out; upkeep: what no session
-// waits for.
+// The kinds of a store's work. fetch: opens an object, and reads a small one whole, or any one over the
+// network. verify: a part of a large file. read: a piece of a payload on its way out. upkeep: no session
+// waits for it.
 enum class Work : uint8_t { upkeep, read, fetch, verify, write };
 inline constexpr size_t work_kinds = 5;
 
-// How many jobs may be under way at one time: in all, of one kind, and of one line (an owner and a kind).
-// What is left is for the others, and is there at once.
+// How many jobs may be under way at one time: in all, of one kind, and of one line (an owner and a kind). The
+// rest is free for the others at once.
 struct Shares {
   size_t all_max;
   size_t one_kind_max;
   size_t one_line_max;
-  // For jobs that may last long: a line of which nothing is under way gets a first place beyond these bounds,
-  // as long as fewer than this are under way in all. 0: no such places.
+  // For jobs that may last long: a line with nothing under way gets a first place beyond these bounds, as
+  // long as fewer than this are under way in all. 0: there are no such places.
   size_t with_first_places_max = 0;
 };
 
@@ -53,21 +53,21 @@ class Turns {
 
   explicit Turns(Shares shares) : shares_(shares) {}
 
-  // `owner` says who waits for it, and is only compared: a session's executor, null for nobody.
+  // `owner` says who waits for the job and is only compared: a session's executor, or null.
   const Line& push_back(const void* owner, Work work, Job job) {
     Line& line = line_of(owner, work);
     line.jobs.push_back(std::move(job));
     ++queued_;
     return line;
   }
-  // Before what waits in its line, and behind one job of each other.
+  // Before what waits in its line, and behind one job of each other line.
   const Line& push_front(const void* owner, Work work, Job job) {
     Line& line = line_of(owner, work);
     line.jobs.push_front(std::move(job));
     ++queued_;
     return line;
   }
-  // Gives back the job that push_back() was given last. Precondition: nothing was called since.
+  // Returns the job that the last push_back() got. Precondition: nothing was called since.
   Job pop_back(const void* owner, Work work) {
     const auto line = find(owner, work);
     Job job = std::move(line->jobs.back());
@@ -76,7 +76,7 @@ class Turns {
     forget_if_empty(line);
     return job;
   }
-  // Takes a job out of the queue that waits there; none, if it does not.
+  // Removes a job that is queued; does nothing when it is not.
   void erase(const void* owner, Work work, const Job& job) {
     const auto line = find(owner, work);
     if (line == lines_.end()) return;
@@ -84,7 +84,7 @@ class Turns {
     forget_if_empty(line);
   }
 
-  // The next job: it is under way from now on, until ended(). None if none may be done now.
+  // The next job; it counts as under way until ended(). None: no job may run now.
   std::optional<Taken> take() {
     const auto line = next();
     if (line == lines_.end()) return std::nullopt;

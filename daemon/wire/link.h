@@ -1,14 +1,14 @@
-// One leg's socket on a session's loop: bytes in, bytes out, no idea of frames. Owns the descriptor, its
-// uv_poll, the inbound buffer and an Outbox. Stands between the kernel and a session's two legs; the session
-// borrows what one link read into the other link's outbox.
+// One leg's socket on a session's loop: bytes in and bytes out; it knows no frames. It owns the descriptor,
+// its uv_poll, the inbound buffer and an Outbox. The session borrows what one link read into the other link's
+// outbox.
 //
 //     kernel ── recv ──► inbound buffer ── on_bytes ──► owner ── consume()
 //     owner ── outbox().append/borrow ── flush() ──► one sendmsg ──► kernel
 //
-// A link may have a TlsStream, which then stands between it and the kernel in both directions.
+// A link may have a TlsStream, which stands between it and the kernel in both directions.
 //
 // Callbacks come only from the loop, never from inside flush() or another call, so an owner need not expect
-// re-entry. A link may be closed, and destroyed, inside its own callbacks. One thread: the loop's.
+// re-entry. An owner may close or destroy a link inside the link's own callbacks. One thread: the loop's.
 #pragma once
 
 #include <uv.h>
@@ -29,11 +29,11 @@ namespace bellhop {
 class Link;
 
 struct LinkOwner {
-  // New bytes are in unread(). Once a read, however many frames it holds.
+  // New bytes are in unread(). Called once a read, however many frames it holds.
   virtual void on_bytes(Link& link) = 0;
   // A flush() fell short before; now everything that waited is out.
   virtual void on_writable_again(Link& link) = 0;
-  // The peer ended or the socket broke; comes once, after the last on_bytes. The owner then closes.
+  // The peer ended or the socket broke. Comes once, after the last on_bytes. The owner then closes.
   virtual void on_end(Link& link, std::string reason) = 0;
 
  protected:
@@ -45,60 +45,60 @@ class Link {
   static constexpr size_t read_bytes = 64 * 1024;
 
   // Takes the descriptor, which must be non-blocking. The owner must outlive the link, or close() it first.
-  // `tls`, when there is one, has its handshake behind it. `received` was read from there already: it is in
-  // unread() from the start, without an on_bytes.
+  // `tls`: null, or a stream whose handshake is done. `received`: bytes that were read from there before;
+  // they are in unread() from the start, without an on_bytes.
   Link(FileDescriptor fd, LinkOwner& owner, std::unique_ptr<TlsStream> tls = nullptr, Bytes received = {});
   // Closes if close() was not called.
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Begins to read. Before this, the outbox may be filled already.
+  // Begins to read. The outbox may be filled before. Error: libuv cannot watch the descriptor.
   Result<void> start(uv_loop_t* loop);
 
   // --- in ---
-  // What was received and not consumed. The bytes, consumed ones too, stay where they are until the next
-  // read, that is until control returns to the loop (or release_idle()): so they may be borrowed into another
-  // link's outbox that is flushed before.
+  // What was received and not consumed. All bytes, consumed ones too, stay where they are until the next
+  // read, that is until control returns to the loop (or until release_idle()). So they may be borrowed into
+  // another link's outbox that is flushed before.
   Bytes unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Precondition: count <= unread().size().
   void consume(size_t count);
-  // The next frame needs so many bytes from the start of unread() on: the buffer grows to hold them before
-  // the next read. The owner bounds this (frame_max). A buffer that is full without such a word stops reading
-  // until something is consumed.
+  // The next frame needs `need_bytes` from the start of unread(): the buffer grows to hold them before the
+  // next read. The owner bounds this (frame_max). Without this call a full buffer stops reading until
+  // something is consumed.
   void expect(size_t need_bytes) {
     need_bytes_ = need_bytes;
     wake_if_full();
   }
   void pause_reading();
-  // What is in unread() already is the owner's to look at; on_bytes comes with the next read.
+  // The owner looks itself at what is in unread() already; on_bytes comes with the next read.
   void resume_reading();
   bool is_paused() const { return paused_; }
-  // After on_end: what the peer sent before its end may still be in the kernel, for on_end does not wait
-  // until the owner has room. One more read into unread(); false: there is nothing more. Moves bytes as a
-  // read does.
+  // For after on_end: what the peer sent before its end may still be in the kernel, because on_end does not
+  // wait until the owner has room. Reads once more into unread(); false: there is nothing more. Moves bytes
+  // as any read does.
   bool read_rest();
-  // Gives the inbound buffer's memory back if nothing is in it. For the owner's timer, on an idle session.
+  // Frees the inbound buffer's memory if it is empty. For the owner's timer, on an idle session.
   void release_idle();
 
   // --- out ---
   Outbox& outbox() { return outbox_; }
-  // Sends what waits, once a batch. On a short write the rest is kept and sent as the socket takes it; then
-  // on_writable_again. A broken socket is told later by on_end.
+  // Sends what waits; call it once a batch. After a short write the link keeps the rest, sends it as the
+  // socket takes it, and then calls on_writable_again. on_end tells later of a broken socket.
   void flush();
-  // The socket was full at the last flush: what is added waits. The sign to pause the other leg.
+  // The socket was full at the last flush, so what is added waits: a sign to pause the other leg.
   bool is_blocked() const { return blocked_; }
-  // Ends our direction once everything pending is out (FIN); reading goes on until the peer ends too. Nothing
-  // may be sent afterwards.
+  // Ends our direction (FIN) once everything pending is out. Reading goes on until the peer ends too. Send
+  // nothing afterwards.
   void shut_down_writes();
 
-  // Stops everything and closes the descriptor at once; pending bytes are dropped. No callback comes
-  // afterwards. `closed` is called from the loop when libuv has let go, also if the link is destroyed before.
+  // Stops everything, drops pending bytes and closes the descriptor at once. No callback comes afterwards.
+  // The loop calls `closed` when libuv has let go, also if the link is destroyed before.
   void close(std::function<void()> closed);
   bool is_closed() const { return !fd_.is_open(); }
   int fd() const { return fd_.get(); }
 
-  // In the loop's time (uv_now): when bytes were last received, and last taken by the socket.
+  // In the loop's time (uv_now): when bytes last came, and when the socket last took some.
   uint64_t last_read_ms() const { return last_read_ms_; }
   uint64_t last_written_ms() const { return last_written_ms_; }
 

@@ -1,5 +1,5 @@
-// The bytes that wait for one socket, in order: some owned here, some borrowed from where they were read,
-// some held by a share in whoever keeps them. A batch goes out with one send or sendmsg, so that relaying a
+// The bytes that wait for one socket, in order. Some are owned here, some are borrowed from where they were
+// read, some are held by a share in their owner. One send or sendmsg takes a whole batch, so that relaying a
 // read of many frames costs one system call and no copy. Hot path: no allocation in steady state.
 //
 //     owned_    |..sent..|== O1 ==|= O2 =|-- open: appended since the last borrow --|
@@ -23,27 +23,26 @@ class Outbox {
  public:
   // Copies.
   void append(Bytes bytes) { put(owned_, bytes); }
-  // Where a codec appends directly: what is pushed to its end waits like appended bytes. Only push to the
-  // end; the reference is good until the next call of anything else here.
+  // A codec appends here directly; what it pushes to the end waits like appended bytes. Only push to the end.
+  // The reference is good until any other call.
   Buffer& tail() { return owned_; }
   // Takes a reference. The bytes must stay as they are until the next flush() or own() returns. A borrow that
-  // begins where the one before it ends (nothing appended in between) becomes one piece with it.
+  // begins where the last one ends, with nothing appended in between, becomes one piece with it.
   void borrow(Bytes bytes);
 
-  // Takes a share in the owner of the bytes, who keeps them until they are sent: never copied, and read by
-  // the kernel alone, so they may be a mapped file.
+  // Takes a share in the bytes' owner, who keeps them until they are sent. They are never copied, and only
+  // the kernel reads them, so they may be a mapped file.
   void hold(Bytes bytes, std::shared_ptr<const void> owner);
 
-  // Sends what waits: one system call for up to 256 pieces. Returns the bytes that the socket took; less than
-  // pending() was means that it is full, and what was borrowed and not sent has been copied. -1 (errno
-  // tells): the socket is broken; everything is dropped.
+  // Sends what waits, up to 256 pieces with one system call. Returns the bytes that the socket took. Fewer
+  // than pending() was: the socket is full, and what was borrowed and not sent has been copied. -1 with
+  // errno: the socket is broken, and everything is dropped.
   ssize_t flush(int fd);
-  // For who sends otherwise: the piece that waits first, and that so many bytes of it were taken.
-  // Precondition: not empty(); count <= front().size(). front()'s bytes are good until the next call of
-  // anything else here.
+  // For a caller that sends otherwise: the piece that waits first, and that the socket took `count` bytes of
+  // it. Preconditions: not empty(); count <= front().size(). front()'s bytes are good until any other call.
   Bytes front();
   void drop_front(size_t count);
-  // Copies what is borrowed (not what is held) without sending, for a socket that is known to be full.
+  // Copies what is borrowed (not what is held) without sending, when the socket is known to be full.
   void own();
   void clear();
 

@@ -1,6 +1,6 @@
 // What all TLS connections to the broker share: CAs, the client certificate, protocol versions. Made once at
-// start, and only if the configuration has an amqps:// URL: OpenSSL and the system's CAs take megabytes. No
-// file is read later. Immutable, so any thread may use it; outlives every TlsStream.
+// start, and only for an amqps:// URL, because OpenSSL and the system's CAs take megabytes. It reads no file
+// later. Immutable: any thread may use it. It outlives every TlsStream.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ namespace bellhop {
 
 class TlsContext {
  public:
-  // `tls` must outlive the context.
+  // `tls` must outlive the context. Error: OpenSSL refuses a file or a version, with its words.
   static Result<std::unique_ptr<const TlsContext>> open(const config::Tls& tls);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // The name that is asked for (SNI) and that the broker's certificate must have.
+  // The name that bellhop asks for (SNI) and that the broker's certificate must have.
   const std::string& name_for(const config::BrokerUrl& url) const {
     return tls_.server_name.empty() ? url.host : tls_.server_name;
   }

@@ -1,4 +1,4 @@
-// What went wrong with a TLS connection, as a sentence for an operator.
+// Says to an operator, in a sentence, what went wrong with a TLS connection.
 #pragma once
 
 #include <openssl/x509.h>
@@ -9,11 +9,11 @@
 
 namespace bellhop {
 
-// Why a certificate of the broker's was refused. `name` is what it should be for.
+// Why the broker's certificate was refused. `name`: the name that it should have.
 std::string verify_failure(X509_STORE_CTX* checked, const std::string& name);
 
-// Why a handshake or a read failed, from this thread's error queue, which is emptied. `answer`: the first
-// bytes that the peer sent; `in_handshake`: nothing but these tells what it speaks.
+// Why a handshake or a read failed. Empties this thread's error queue. `answer`: the first bytes that the
+// peer sent; `in_handshake`: they alone tell which protocol it speaks.
 std::string tls_failure(Bytes answer, bool in_handshake, bool has_certificate);
 
 // The last entry of this thread's error queue, as OpenSSL says it.

@@ -1,10 +1,10 @@
-// One connection's TLS, as the client, between a non-blocking socket and a Link. Nothing here waits, and
-// nothing here reads or writes the socket but in the calls that are given it.
+// One connection's TLS, as the client, between a non-blocking socket and a Link. It never waits, and it
+// touches the socket only in calls that get the descriptor.
 //
 //     socket ── recv ──► in_ ── SSL_read ──► the caller's buffer
 //     Outbox ── SSL_write, whole records ──► out_ ── one send a batch ──► socket
 //
-// More is encrypted only once out_ is empty, so what waits for a full socket waits in the Outbox, where it is
+// It encrypts more only once out_ is empty. So what waits for a full socket waits in the Outbox, where it is
 // counted. One thread at a time.
 #pragma once
 
@@ -24,32 +24,32 @@ namespace bellhop {
 
 class TlsStream {
  public:
-  // To the broker of `url`, which like the context must outlive the stream.
+  // A connection to the broker of `url`. `url` and the context must outlive the stream.
   TlsStream(const TlsContext& context, const config::BrokerUrl& url);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
   enum class Step { done, waiting, failed };
-  // Goes as far as it can without waiting. `waiting`: call again when the socket is readable, or, with
-  // has_unsent(), writable. `failed`: error() says why, and the peer was told.
+  // Goes as far as it can without waiting. `waiting`: call again when the socket is readable, or writable if
+  // has_unsent(). `failed`: error() says why, and the peer was told.
   Step handshake(int fd);
 
-  // As recv: bytes, 0 for the end (close_notify, or the socket's own), -1 with errno. With EPROTO it is TLS
-  // that broke: error() says how.
+  // As recv: a number of bytes; 0 for the end (close_notify, or the socket's own); -1 with errno. EPROTO: TLS
+  // itself broke, and error() says how.
   ssize_t receive(int fd, uint8_t* to, size_t bytes_max);
-  // receive() has something to say that no event of the socket will announce.
+  // receive() has bytes or an end that no event of the socket will announce.
   bool has_unread() const;
 
-  // As Outbox::flush. 0 or more: what the socket took of the ciphertext; is more waiting, has_unsent() or the
-  // outbox tells.
+  // As Outbox::flush. 0 or more: bytes of ciphertext that the socket took; has_unsent() and the outbox say
+  // whether more waits.
   ssize_t flush(int fd, Outbox& outbox);
   bool has_unsent() const { return sent_ < out_.size(); }
 
-  // close_notify, as far as the socket takes it at once. Nothing may be sent afterwards.
+  // Sends close_notify, as far as the socket takes it at once. Send nothing afterwards.
   void end(int fd);
 
-  // Gives buffers back that hold nothing.
+  // Frees buffers that hold nothing.
   void release_idle();
 
   const std::string& error() const { return error_; }

@@ -1,5 +1,5 @@
-// What the filesystem under a store can do, found out once: a network mount may lack what a local disk has,
-// and a call that can only fail would be one for every payload.
+// What the filesystem under a store can do, found out once. A network mount may lack what a local disk has,
+// and calls that can only fail would cost one for every payload.
 #pragma once
 
 #include <sys/types.h>
@@ -20,9 +20,9 @@ struct Abilities {
 
 class DirectoryAbilities {
  public:
-  // Any thread that may block. Tries them with the first call, on a file of its own that it removes, and
-  // again when another filesystem is mounted there; says in the log what is lacking. Precondition: the marker
-  // is there where it is required, or this is bellhop's start.
+  // Any thread that may block. The first call tries the abilities on a file of its own, removes the file, and
+  // logs what is lacking. Tries again when another filesystem is mounted there. Precondition: the marker is
+  // there where it is required, or this is bellhop's start.
   Abilities of(const StorePlace& place, const StoreDirectory& directory, const std::string& fresh_key);
 
  private:

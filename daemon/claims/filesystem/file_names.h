@@ -1,5 +1,5 @@
-// The names in a filesystem store's directory, and what each of them stands for. Whatever bellhop and the
-// AceMQ libraries did not name is somebody else's.
+// The names in a filesystem store's directory, and what each stands for. A name that neither bellhop nor an
+// AceMQ library gave is somebody else's file.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,14 @@
 
 namespace bellhop {
 
-//   object      0f8fad5b-d9cb-469f-a165-70867728950e                      a key that was issued
-//   unfinished  .bellhop-upload.<host>.<process id>.<key>                 bellhop's, where a file needs a
-//   name
-//               <key>.<whatever>.partial                                  the libraries'
+//   object      0f8fad5b-d9cb-469f-a165-70867728950e         an issued key
+//   unfinished  .bellhop-upload.<host>.<process id>.<key>    bellhop's, where a file needs a name
+//               <key>.<whatever>.partial                     the libraries'
 //   foreign     everything else
 enum class FileKind : uint8_t { object, unfinished, foreign };
 FileKind kind_of_file(std::string_view name);
 
-// Whether `name` is that of an unfinished object of a bellhop.
+// Whether a bellhop's unfinished object has this name.
 bool is_unfinished_name(std::string_view name);
 // The name of this process's unfinished object.
 std::string unfinished_name(const std::string& key);

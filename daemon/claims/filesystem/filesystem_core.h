@@ -1,5 +1,5 @@
-// What a filesystem store shares with its uploads and objects, which may outlive it: the place, the threads,
-// the keys.
+// What a filesystem store shares with its uploads and objects: the place, the threads, the keys. They may
+// outlive the store.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,8 @@ struct FilesystemCore {
   ThreadPool verifying;  // large objects: work for the processors, and in nobody's way
 };
 
-// Removes an object, later, on one of the store's threads. A failure is logged: retention takes the orphan.
+// Any thread. Removes an object later, on one of the store's threads. A failure is logged, and retention
+// takes the orphan.
 void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::string& key);
 
 }  // namespace bellhop

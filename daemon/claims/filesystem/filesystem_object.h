@@ -1,5 +1,5 @@
-// An object of a filesystem store that was verified, handed out piece by piece from the same open file, so
-// that what was verified is what is sent even when retention takes the name away meanwhile.
+// A verified object of a filesystem store, handed out piece by piece from the same open file. So what is sent
+// is what was verified, even when retention takes the name away meanwhile.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ namespace bellhop {
 
 class FileObject : public LocalObject {
  public:
-  // `verified`: how the file looked before the bytes were read that were verified.
+  // `verified`: how the file looked before the verified bytes were read (file_identity.h).
   FileObject(std::shared_ptr<FilesystemCore> core, std::shared_ptr<FileDescriptor> file, std::string key,
              const struct stat& verified)
       : core_(std::move(core)), file_(std::move(file)), key_(std::move(key)), verified_(verified) {}

@@ -1,4 +1,4 @@
-// Payloads as files of one directory that services share (daemon/claims/README.md, "Filesystem store").
+// Keeps payloads as files of one directory that services share (daemon/claims/README.md, "Filesystem store").
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ namespace bellhop {
 
 class FilesystemStore : public ClaimStore {
  public:
-  // Once at start: looks at the directory, writes the marker if bellhop may write there, and has old
-  // unfinished objects swept. A directory that is not there or not writable now is a warning in the log; a
-  // path that is no directory, or an unknown group, is an error.
+  // Once at start. Looks at the directory, writes the marker if bellhop may write there, and has old
+  // unfinished objects swept. A directory that is missing or not writable now is a warning in the log.
+  // Errors: a path that is no directory, an unknown group.
   static Result<std::unique_ptr<FilesystemStore>> open(const std::string& name,
                                                        const config::FilesystemStore& config,
                                                        proto::KeyRule keys = proto::KeyRule::issued);
-  // What a store's configuration says, with the group looked up: an unknown one is an error.
+  // What a store's configuration says, with the group looked up. Error: an unknown group.
   static Result<StorePlace> place_of(const std::string& name, const config::FilesystemStore& config);
-  // As open, for a place that is known already.
+  // As above, for a place that is known already.
   static Result<std::unique_ptr<FilesystemStore>> open(StorePlace place,
                                                        proto::KeyRule keys = proto::KeyRule::issued);
-  // Does what is queued, then ends its threads. Uploads and objects may outlive it.
+  // Does what is queued, then ends the store's threads. Uploads and objects may outlive the store.
   ~FilesystemStore() override;
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;

@@ -1,9 +1,8 @@
-// One payload on its way into a filesystem store. What the session hands over is queued here and taken in
-// order by one pool thread at a time (a strand); different uploads run in parallel. The file is touched by
-// that thread alone.
+// One payload on its way into a filesystem store. The session's pieces are queued here, and one pool thread
+// at a time (a strand) takes them in order. Different uploads run in parallel. Only the strand touches the
+// file.
 //
-//   session's thread: write, finish, drop ─► queue ─► pool: create, append (several pieces a call), hash,
-//   publish
+//   session's thread: write, finish, drop ─► queue ─► pool: create, append, hash, publish
 //                            ▲                                                     │
 //                            └────────────── executor: written, done ◄─────────────┘
 #pragma once
@@ -28,7 +27,7 @@ class FilesystemUpload : public std::enable_shared_from_this<FilesystemUpload> {
   FilesystemUpload(std::shared_ptr<FilesystemCore> core, uint64_t size_bytes,
                    std::shared_ptr<Executor> executor);
 
-  // The session's thread; Upload's contract. After drop() no callback is called.
+  // The session's thread. Upload's contract. After drop() no callback is called.
   void write(Buffer piece, std::function<void(size_t bytes)> written);
   void finish(std::function<void(Result<Claim>)> done);
   void drop();
@@ -71,7 +70,7 @@ class FilesystemUpload : public std::enable_shared_from_this<FilesystemUpload> {
   uint64_t received_bytes_ = 0;
 };
 
-// What the session owns: its end drops the upload.
+// What the session owns. Its destruction drops the upload.
 class FilesystemUploadHandle : public Upload {
  public:
   explicit FilesystemUploadHandle(std::shared_ptr<FilesystemUpload> upload) : upload_(std::move(upload)) {}

@@ -1,5 +1,5 @@
-// Retention of a filesystem store: objects older than the configured age are removed, by one sidecar at a
-// time of all that share the directory.
+// Removes objects older than the configured age from a filesystem store. Of all sidecars that share the
+// directory, one at a time does it.
 //
 //     lock file `.bellhop-sweep` ── held by another, or swept a short while ago ──► nothing to do
 //          │ flock
@@ -7,7 +7,7 @@
 //     every regular file whose name is an issued key and whose time of writing is older ──► unlink
 //     unfinished files (file_names.h) older than 24 h ──► unlink
 //
-// Nothing else in the directory is touched, and nothing younger.
+// It touches nothing else in the directory, and nothing younger.
 #pragma once
 
 #include <atomic>
@@ -36,23 +36,23 @@ struct SweepCounts {
   uint64_t kept = 0;    // objects that are younger
   uint64_t failed = 0;  // could not be removed; `failure` says why, of the last
   std::string failure;
-  // A clock was wrong somewhere. Such a lock file is not believed; such objects (part of `kept`) are not too
-  // old yet.
+  // A clock was wrong somewhere. bellhop does not believe such a lock file. Such objects are part of `kept`,
+  // and not too old yet.
   uint64_t dated_ahead = 0;
   std::chrono::seconds lock_ahead{0};
 };
 
-// One sweep. Nothing: another process sweeps the directory now, or did within `pause`. An error says why
-// there was none: the store is unavailable, or the lock file cannot be written. Ends early when `stop`
-// becomes true. Blocks; any thread.
+// Blocking; any thread. Sweeps once. Nothing: another process sweeps the directory now, or did within
+// `pause`. Errors: the store is unavailable, or the lock file cannot be written. Ends early when `stop`
+// becomes true.
 Result<std::optional<SweepCounts>> sweep_directory(const StorePlace& place, const SweepRule& rule,
                                                    const std::atomic<bool>& stop);
 
-// What an operator must know of a sweep; empty: nothing.
+// What an operator must know of a sweep; empty when there is nothing.
 std::string problem_of(const StorePlace& place, const SweepCounts& counts);
 
-// Sweeps a directory again and again on a thread of its own, from construction to destruction: often enough
-// that an object outlives its age by a twenty-fourth of it or an hour, whichever is shorter.
+// Sweeps a directory again and again on a thread of its own, from construction to destruction. An object
+// outlives its age by a twenty-fourth of it or by an hour, whichever is shorter.
 class Retention {
  public:
   Retention(StorePlace place, std::chrono::seconds age_max);

@@ -1,7 +1,7 @@
-// One fsync of a directory for all files that were linked into it at about the same time. Who comes while two
-// syncs are under way waits for the next one, together with all others who do: that one begins after they
-// have linked their files, so it covers them. Two, because a filesystem with a journal shares its commits by
-// itself, and there one at a time would only add to the wait.
+// Shares one fsync of a directory among all files that were linked into it at about the same time. A caller
+// that comes while two syncs are under way waits for the next one, together with all others. That one begins
+// after they have linked their files, so it covers them. Two syncs may run at once: a filesystem with a
+// journal shares its commits by itself, and a single sync would only add to the wait.
 //
 //     a links ─► sync ════════════════╗
 //     b links ───► sync ══════════════║════╗
@@ -23,13 +23,13 @@ namespace bellhop {
 
 class SharedSync {
  public:
-  // Which directory: device and inode. Only callers that name the same one share a sync.
+  // A directory: device and inode. Only callers that name the same one share a sync.
   using Place = std::pair<uint64_t, uint64_t>;
 
-  // Returns when a sync of `place` that began after this call has ended, with its outcome. `sync` does it; it
-  // is called by one of those who wait for it. Any thread that may block.
+  // Any thread that may block. Returns when a sync of `place` that began after this call has ended, with its
+  // outcome. One of the waiting callers runs `sync`.
   Result<void> run(Place place, const std::function<Result<void>()>& sync);
-  // How many wait for a sync that has not begun. Any thread.
+  // Any thread. How many wait for a sync that has not begun.
   size_t waiting() const;
 
  private:

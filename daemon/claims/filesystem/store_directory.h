@@ -1,6 +1,6 @@
 // The directory of a filesystem store (daemon/claims/README.md, "Filesystem store"): one flat directory, file
-// name = key, contents = payload, and a marker file that tells the store from a bare mount point. Blocking
-// calls: for a store's own threads, and for the start.
+// name = key, contents = payload. A marker file tells the store from a bare mount point. Blocking calls, for
+// a store's own threads and for the start.
 #pragma once
 
 #include <dirent.h>
@@ -28,25 +28,26 @@ struct StorePlace {
   bool unnamed_files = true;  // false: never O_TMPFILE, as on filesystems that have none
 };
 
-// One opening of the directory. It is opened anew for each transfer: a mount that went or came back is
-// noticed.
+// One opening of the directory. Each transfer opens it anew, so that bellhop notices when a mount went or
+// came back.
 class StoreDirectory {
  public:
-  // An error says that the store is unavailable, and why.
+  // Error: the store is unavailable, and why.
   static Result<StoreDirectory> open(const StorePlace& place);
 
   int fd() const { return fd_.get(); }
-  // Device and inode; both 0 when the filesystem does not say.
+  // Device and inode; both are 0 when the filesystem does not say.
   SharedSync::Place identity() const;
   bool is_same_as(const StoreDirectory& other) const;
   bool has_marker() const;
-  // An error when the place requires the marker and it is not there: the mount is gone, nothing may be
+  // Error: the place requires the marker and it is not there. Then the mount is gone, and nothing may be
   // written.
   Result<void> check_marker(const StorePlace& place) const;
-  // Writes the marker if it is not there yet, and syncs it when that is wanted. Only at a bellhop's start.
+  // Only at bellhop's start. Writes the marker if it is not there yet, and syncs the directory if
+  // `sync_directory`.
   Result<void> write_marker(const StorePlace& place, bool sync_directory) const;
   Result<void> sync() const;
-  // Its entries, for readdir. Null, with errno, when it cannot be listed.
+  // The directory's entries, for readdir. Null with errno: it cannot be listed.
   std::unique_ptr<DIR, int (*)(DIR*)> list() const;
 
  private:
@@ -56,12 +57,12 @@ class StoreDirectory {
 
 inline constexpr char marker_name[] = ".bellhop-store";
 
-// Gives a file without a name (O_TMPFILE) a name. 0 or an errno; a name that is there already is not
-// replaced.
+// Gives a file without a name (O_TMPFILE) a name. Returns 0 or an errno. Does not replace a file that has the
+// name already.
 int link_unnamed(int fd, int directory_fd, const std::string& name);
 
-// Removes unfinished objects older than 24 h, of whichever bellhop: younger ones may be another sidecar's
-// live uploads. Returns how many.
+// Removes unfinished objects older than 24 h, of whichever bellhop. Younger ones may be another sidecar's
+// live uploads. Returns how many it removed.
 size_t sweep_unfinished(const StoreDirectory& directory);
 
 // "uid 1000 (app), gid 1000 (app), mode 0600"

@@ -1,6 +1,6 @@
-// An object that is being written and that no reader can see yet: a file without a name (O_TMPFILE) where the
-// filesystem can, else one under a dot-name with host and process id, which is never a key. Blocking calls,
-// one thread at a time.
+// An object that is being written and that no reader can see yet. It is a file without a name (O_TMPFILE)
+// where the filesystem can do that. Else it has a dot-name with host and process id, which is never a key.
+// Blocking calls, one thread at a time.
 //
 //   create ─► append* ─► publish ─► an object under its key
 //                └────────┴─ destroyed: nothing stays
@@ -18,17 +18,18 @@ namespace bellhop {
 
 class UnfinishedObject {
  public:
-  // `place` must outlive the object. The key is the one that it will be published under, and was never used.
+  // `place` must outlive the object. `key`: what it will be published under, never used before. Error: the
+  // store is unavailable, or no file can be made.
   static Result<UnfinishedObject> create(const StorePlace& place, DirectoryAbilities& abilities,
                                          const std::string& key);
   UnfinishedObject(UnfinishedObject&& other) noexcept;
   UnfinishedObject& operator=(UnfinishedObject&&) = delete;
   ~UnfinishedObject();
 
-  // Appends all pieces; changes `pieces` on the way.
+  // Appends all pieces; changes `pieces` on the way. Error: the disk is full, or broken.
   Result<void> append(std::span<iovec> pieces);
-  // Gives it mode and group, syncs it, puts it under its key, whole, and syncs the directory together with
-  // whoever else does through `directory_sync`. After an error nothing is there under the key.
+  // Gives the file its mode and group, syncs it, puts it whole under its key, and syncs the directory
+  // together with others (`directory_sync`). After an error nothing is under the key.
   Result<void> publish(SharedSync& directory_sync);
 
  private:

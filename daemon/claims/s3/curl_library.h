@@ -1,5 +1,5 @@
-// libcurl, loaded when the first S3 store is opened and not linked: with its own libraries it is several MiB
-// of memory that a bellhop without S3 does without.
+// Loads libcurl when the first S3 store is opened; bellhop is not linked to it. With its own libraries it
+// takes several MiB of memory, which a bellhop without S3 does without.
 #pragma once
 
 #include <curl/curl.h>
@@ -8,7 +8,7 @@
 
 namespace bellhop {
 
-// The functions in use, under their names without `curl_`.
+// The functions that bellhop uses, under their names without `curl_`.
 struct CurlLibrary {
   decltype(&curl_global_init) global_init;
   decltype(&curl_easy_init) easy_init;
@@ -28,7 +28,8 @@ struct CurlLibrary {
   decltype(&curl_multi_info_read) multi_info_read;
   decltype(&curl_multi_cleanup) multi_cleanup;
 
-  // Any thread; loads and initialises at the first call. It stays for the process's life.
+  // Any thread. The first call loads and initialises libcurl, which then stays for the process's life. Error:
+  // it cannot be loaded, in the linker's words.
   static Result<const CurlLibrary*> load();
 };
 

@@ -1,5 +1,5 @@
-// A thread with a libuv loop that drives libcurl's transfers (curl_multi_socket_action): one for each S3
-// store, so that all of a store's transfers share its connections.
+// A thread with a libuv loop that drives libcurl's transfers (curl_multi_socket_action). Each S3 store has
+// one, so that all of its transfers share its connections.
 //
 //   any thread: post ─► mailbox ─► loop ─► curl_multi ─► CurlTransfer::ended
 #pragma once
@@ -15,13 +15,12 @@
 
 namespace bellhop {
 
-// One easy handle that is being carried out.
+// One easy handle under way.
 class CurlTransfer {
  public:
   virtual ~CurlTransfer() = default;
   virtual CURL* easy() const = 0;
-  // The loop's thread, never from inside of another callback of libcurl. The transfer is off the loop
-  // already.
+  // The loop's thread, never inside another callback of libcurl. The transfer is off the loop already.
   virtual void ended(CURLcode code) = 0;
 };
 
@@ -35,16 +34,16 @@ class CurlLoop {
 
   // Any thread, at any time. After stop() tasks are dropped.
   void post(std::function<void()> task) { mailbox_->post(std::move(task)); }
-  // Any other thread: `last` runs as the last task; then the thread ends and is joined. No transfer may be
-  // left then.
+  // Any other thread. Runs `last` as the last task; then the thread ends and is joined. Precondition: no
+  // transfer is left when `last` has run.
   void stop(std::function<void()> last);
 
-  // The rest: the loop's thread.
+  // The rest: only the loop's thread.
   const CurlLibrary& curl() const { return curl_; }
   uv_loop_t* uv() { return &loop_; }
   uint64_t now_ms() { return uv_now(&loop_); }
   void add(CurlTransfer& transfer);
-  // Ends it without a word to it. Not from inside of a callback of libcurl.
+  // Ends the transfer without calling it. Not inside a callback of libcurl.
   void remove(CurlTransfer& transfer);
 
  private:

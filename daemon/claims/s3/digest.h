@@ -18,7 +18,7 @@ class Digest {
   static Digest md5();
 
   void update(Bytes piece);
-  // The digest's bytes; then it starts anew.
+  // Returns the digest's bytes (32 of SHA-256, 16 of MD5), and starts anew.
   Buffer finish();
 
  private:
@@ -34,9 +34,9 @@ class Digest {
 std::string sha256_hex(Bytes bytes);
 Buffer md5_of(Bytes bytes);
 
-// Lower-case digits, two a byte.
+// Lower-case hex digits, two a byte.
 std::string to_hex(Bytes bytes);
-// RFC 4648, with its padding.
+// RFC 4648, with padding.
 std::string to_base64(Bytes bytes);
 
 }  // namespace bellhop

@@ -1,5 +1,5 @@
-// Requests of the services that give credentials: small, unsigned, and over in a few seconds. They go through
-// the store's own loop: no thread waits for them.
+// Requests to the services that give credentials: small, unsigned, and over in a few seconds. They run on the
+// store's own loop, so no thread waits for them.
 #pragma once
 
 #include <functional>
@@ -23,12 +23,12 @@ struct PlainRequest {
 class PlainRequests {
  public:
   PlainRequests(CurlLoop& loop, std::string ca_bundle);
-  // What runs is ended without a word.
+  // Ends what runs without calling `done`.
   ~PlainRequests();
   PlainRequests(const PlainRequests&) = delete;
   PlainRequests& operator=(const PlainRequests&) = delete;
 
-  // The loop's thread. `done` is called later, from the loop.
+  // The loop's thread. The loop calls `done` later.
   void start(PlainRequest request, std::function<void(const S3Answer& answer)> done);
 
  private:

@@ -1,6 +1,6 @@
-// A payload that was verified once and is now read again, piece by piece, while it is handed over: from a
-// scratch file, or from the service itself. Neither is to be believed a second time (a disk that lost what it
-// had taken, a service or proxy that serves other bytes under the same ETag), so the checksum goes along.
+// Verifies a payload a second time, piece by piece, while it is handed over: it is read again from a scratch
+// file or from the service. Neither is to be believed twice: a disk may lose what it took, and a service or a
+// proxy may serve other bytes under the same ETag.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace bellhop {
 
 class RereadCheck {
  public:
-  // `xxh128` is that of the payload as it was verified.
+  // `xxh128`: of the payload as it was verified.
   RereadCheck(uint64_t size_bytes, std::string xxh128)
       : size_bytes_(size_bytes), xxh128_(std::move(xxh128)) {}
 
-  // One thread. Each piece, in order from the first byte. An error comes with the last one: it must not be
-  // handed over, because all of them together are not the payload.
+  // One thread. Takes each piece, in order from the first byte. Only the last one can give an error: all
+  // pieces together are not the payload, so do not hand it over.
   Result<void> take(uint64_t offset, Bytes piece);
 
  private:

@@ -1,5 +1,5 @@
-// Where objects of an S3 store are: URLs and queries, written as Signature Version 4 wants to see them
-// (names escaped, parameters in order), because libcurl signs them as they stand.
+// Where objects of an S3 store are: URLs and queries as Signature Version 4 wants them (names escaped,
+// parameters in order), because libcurl signs them as they stand.
 //
 //   path style   https://host/bucket/prefix+key      virtual host   https://bucket.host/prefix+key
 #pragma once
@@ -13,12 +13,12 @@
 
 namespace bellhop {
 
-// Everything but letters, digits and "-._~" becomes %XX; '/' stays where it parts names.
+// Escapes everything but letters, digits and "-._~" as %XX. With `keep_slashes` a '/' stays.
 std::string uri_encode(std::string_view text, bool keep_slashes);
 
 class S3Address {
  public:
-  // `region` is used for the endpoint when the configuration has none.
+  // `region` makes the endpoint when the configuration has none.
   S3Address(const config::S3Store& store, const std::string& region);
 
   const std::string& endpoint() const { return endpoint_; }
@@ -27,9 +27,9 @@ class S3Address {
   bool is_https() const { return endpoint_.starts_with("https://"); }
 
   using Query = std::vector<std::pair<std::string, std::string>>;
-  // Of the object prefix + key.
+  // The URL of the object prefix + key.
   std::string object_url(std::string_view key, const Query& query = {}) const;
-  // Of an object by its whole name.
+  // The URL of an object by its whole name.
   std::string name_url(std::string_view name, const Query& query = {}) const;
   std::string bucket_url(const Query& query) const;
 

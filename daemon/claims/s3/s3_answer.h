@@ -34,7 +34,7 @@ struct S3Answer {
 };
 
 // transient: worth another attempt. missing: the service says that it has no such object. denied: no attempt
-// will do better until somebody changes something.
+// can do better until somebody changes something.
 enum class S3Outcome { ok, transient, missing, denied };
 
 S3Outcome outcome_of(const S3Answer& answer);
@@ -45,17 +45,17 @@ std::string s3_code(const S3Answer& answer);
 // "Mon, 30 Nov 2026 12:00:00 GMT", in seconds since 1970.
 std::optional<std::time_t> http_date(const std::string& text);
 
-// How long the service asks to be left alone (Retry-After, RFC 9110 section 10.2.3: seconds, or a date by its
-// own clock), at most a minute; 0: it does not say.
+// For how many ms the service asks to be left alone (Retry-After, RFC 9110 section 10.2.3: seconds, or a date
+// by its own clock), at most a minute. 0: it does not say.
 uint64_t retry_after_ms(const S3Answer& answer);
 
 // What happened, in the service's words or libcurl's: "503 SlowDown: Please reduce your request rate."
 // Precondition: !answer.ok().
 std::string words_of(const S3Answer& answer);
 
-// Printable, and not longer than anybody reads.
+// Makes a text printable, and no longer than anybody reads.
 std::string shown(std::string text);
-// Whether it may stand in a request's header: printable ASCII.
+// Whether a text may stand in a request's header: printable ASCII.
 bool can_be_header(std::string_view text);
 
 // "bucket 'b' at http://host: PUT: 403 SignatureDoesNotMatch: <the service's message>", or libcurl's words.

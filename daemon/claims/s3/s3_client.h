@@ -1,13 +1,13 @@
-// S3 requests with what makes them dependable: attempts repeated with backoff while the failure is one that
-// passes, a bound on how many run at one time, and an end for those that stand still. Sessions and kinds of
-// work take turns for the places (turns.h); an attempt that waits for its time has none.
+// Makes S3 requests dependable: repeats attempts with backoff while the failure is one that passes, bounds
+// how many run at one time, and ends those that stand still. Sessions and kinds of work take turns for the
+// places (turns.h). An attempt that waits for its time has no place.
 //
 //   start ─► queued ─► running ─┬─ ok, or a failure that lasts ──────► done
 //               ▲               └─ transient, attempts left ─► waiting ─┐
 //               └──────────────── backoff, or Retry-After ◄────────────┘
 //
-// Queued requests wait for credentials that are coming. If none come that is a failed attempt of each, and
-// one that was refused for its credentials is made again, once, if there are others.
+// Queued requests wait for credentials that are coming. If none come, that is a failed attempt of each
+// request. A request that was refused for its credentials is made once again, if there are others.
 //
 // One thread: the store's.
 #pragma once
@@ -32,16 +32,16 @@ class S3Client;
 class S3Call {
  public:
   S3Request request;
-  // In whose line it waits for its turn. By default nobody's: no session waits for it.
+  // In whose line it waits for its turn. Null: no session waits for it.
   const void* owner = nullptr;
   Work work = Work::upkeep;
-  // Called before each attempt (counted from 1); may change the request, so that one that broke off goes on.
+  // Called before each attempt (counted from 1). May change the request, so that one that broke off goes on.
   std::function<void(uint32_t attempt)> before_attempt;
-  // Of an answer whose status is a success: what it lacks to be believed (s3_doubt.h); empty: nothing.
+  // What an answer with a success status lacks to be believed (s3_doubt.h); empty: nothing.
   std::function<std::string(const S3Answer& answer)> doubt;
-  // A failure that is worth another attempt to this request, though not to every one.
+  // Whether this request is worth another attempt after a failure that usually is not.
   std::function<bool(const S3Answer& answer)> is_transient_too;
-  // Of the last attempt. The call is over when it runs.
+  // Gets the last attempt's answer. The call is over when it runs.
   std::function<void(S3Answer answer)> done;
   bool once = false;                // no second attempt
   bool asks_in_doubt = false;       // an answer in doubt ends the call: who made it looks further
@@ -75,13 +75,13 @@ class S3Client {
   uint32_t retries() const { return retries_; }
 
   void start(const std::shared_ptr<S3Call>& call);
-  // No callback of it is called any more.
+  // Ends the call. None of its callbacks is called any more.
   void cancel(const std::shared_ptr<S3Call>& call);
-  // Calls `task` after that time, unless the client ends first.
+  // Calls `task` after `wait_ms`, unless the client ends first.
   void after(uint64_t wait_ms, std::function<void()> task);
-  // Likewise, after the pause that is due behind the n-th failure (counted from 1).
+  // Likewise, after the pause that is due after the n-th failure (counted from 1).
   void after_failure(uint32_t failure, std::function<void()> task);
-  // `quiet` is called when no undo is under way, or the time is over; other calls are cancelled now.
+  // Cancels all calls but undos. Calls `quiet` when no undo is under way, or `patience_ms` is over.
   void finish(uint64_t patience_ms, std::function<void()> quiet);
 
  private:

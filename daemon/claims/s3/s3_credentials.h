@@ -17,12 +17,12 @@ struct S3Credentials {
   bool operator==(const S3Credentials&) const = default;
 };
 
-// A place that credentials come from. The store's thread.
+// A place that credentials come from. Only the store's thread.
 class S3CredentialsSource {
  public:
   virtual ~S3CredentialsSource() = default;
   // Calls `done` once, at once or later, unless the source was destroyed first. One fetch at a time. Errors
-  // say where was asked and what was said, and show no secret.
+  // say where bellhop asked and what it was told, and show no secret.
   virtual void fetch(std::function<void(Result<S3Credentials>)> done) = 0;
 };
 

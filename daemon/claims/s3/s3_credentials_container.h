@@ -1,8 +1,8 @@
 // Credentials from the endpoint that ECS, EKS (Pod Identity) and others give a container:
-// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, else AWS_CONTAINER_CREDENTIALS_FULL_URI, with the authorization in
+// AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, else AWS_CONTAINER_CREDENTIALS_FULL_URI. The authorization is in
 // AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE, else AWS_CONTAINER_AUTHORIZATION_TOKEN. The rules are those of
-// AWS's SDKs: over plain http only this host, ECS's and EKS's own addresses are asked, for the token and the
-// keys would be anybody's to read elsewhere.
+// AWS's SDKs: over plain http bellhop asks only this host and the addresses of ECS and EKS, because elsewhere
+// anybody could read the token and the keys.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace bellhop {
 
-// The URL to ask; empty: the environment names none. An error: one that must not be asked.
+// The URL to ask; empty when the environment names none. Error: a URL that must not be asked.
 Result<std::string> container_credentials_url(const Environment& environment);
 
 // Precondition: `url` is not empty.

@@ -1,5 +1,5 @@
-// Credentials out of the shared file of AWS's tools (profile AWS_PROFILE, else default). Whoever rotates them
-// writes the file anew: its identity and times are looked at, at most once a second.
+// Credentials from the shared file of AWS's tools (profile AWS_PROFILE, else default). Whoever rotates them
+// writes the file anew, so bellhop looks at its identity and times, at most once a second.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@ class S3CredentialsFile {
 
   // Errors: no HOME, no file, no such profile, a profile without keys.
   Result<S3Credentials> read();
-  // Whether the file is another one than at the last read().
+  // Whether the file has changed since the last read().
   bool has_changed(uint64_t now_ms);
 
  private:

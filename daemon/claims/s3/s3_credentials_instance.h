@@ -1,5 +1,5 @@
 // Credentials of the role of the EC2 instance that bellhop runs on, from its metadata service. Only version
-// 2, which hands out a session token first: version 1 answers whoever can make the host fetch a URL.
+// 2, which hands out a session token first: version 1 answers anybody who can make the host fetch a URL.
 //
 //   PUT /latest/api/token ─► GET .../security-credentials/ ─► GET .../security-credentials/ROLE
 #pragma once

@@ -1,4 +1,4 @@
-// Credentials as the container's and the instance's services answer with them, in JSON.
+// Reads credentials from the JSON with which the container's and the instance's services answer.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace bellhop {
 
-// {"AccessKeyId": ..., "SecretAccessKey": ..., "Token": ..., "Expiration": "2026-11-30T12:00:00Z"}. Errors
-// show nothing of it but what the service calls its own code and message.
+// Reads {"AccessKeyId": ..., "SecretAccessKey": ..., "Token": ..., "Expiration": "2026-11-30T12:00:00Z"}.
+// Errors show only the service's own code and message.
 Result<S3Credentials> read_json_credentials(std::string_view json);
 
-// What an answer that is no success says, for a person.
+// Says to a person what an answer means that is no success.
 std::string json_words(const S3Answer& answer);
 
 }  // namespace bellhop

@@ -1,11 +1,11 @@
 // Chooses where a store's credentials come from, keeps them, and gets new ones in time. The order is that of
 // AWS's SDKs:
 //
-//   the configuration ─► the environment ─► web identity ─► the shared file ─► the container's endpoint ─►
-//   the instance's metadata
+//   the configuration ─► the environment ─► web identity ─► the shared file ─► the container's endpoint
+//     ─► the instance's metadata
 //
-// The first two stay as they are. The others are asked again some time before their credentials expire, when
-// the file is another one, and once when the service refuses what was signed with them. Requests wait
+// The first two never change. The provider asks the others again some time before their credentials expire,
+// when the file has changed, and once when the service refuses what was signed with them. Requests wait
 // meanwhile, and one refresh serves all of them:
 //
 //                  ┌──────────── good ◄──────────────┐
@@ -13,7 +13,7 @@
 //   or expired     ▼                                 │
 //               coming ─── failed ──► none ─ pause ─► coming
 //
-// The store's thread, apart from open().
+// Only the store's thread, apart from open().
 #pragma once
 
 #include <functional>
@@ -32,24 +32,23 @@ namespace bellhop {
 
 class S3CredentialsProvider {
  public:
-  // Nothing is sent yet. Errors: a container's endpoint that must not be asked; no place at all that
-  // credentials could come from.
+  // Sends nothing yet. Errors: a container's endpoint that must not be asked; no place that credentials could
+  // come from.
   static Result<std::shared_ptr<S3CredentialsProvider>> open(const std::string& store,
                                                              const config::S3Store& config,
                                                              const Environment& environment, CurlLoop& loop);
   S3CredentialsProvider(const S3CredentialsProvider&) = delete;
   S3CredentialsProvider& operator=(const S3CredentialsProvider&) = delete;
 
-  // `changed` is called when credentials came, or did not. Never from inside of a call of this.
+  // `changed` is called when credentials came, or did not come; never inside a call of this class.
   void watch(std::function<void()> changed) { changed_ = std::move(changed); }
-  // What a request is signed with now; null: nothing, and is_coming() says whether that will change by
-  // itself.
+  // What to sign a request with now. Null: nothing; is_coming() says whether that changes by itself.
   std::shared_ptr<const S3Credentials> now();
   bool is_coming() const { return refreshing_; }
   // Why there are none. Precondition: now() gave null, and none are coming.
   const std::string& problem() const { return problem_; }
-  // The service has refused a request that was signed with these. Whether others may be had: then it is to be
-  // made again.
+  // The service refused a request that was signed with `refused`. True: others may come, so make the request
+  // again.
   bool renew(const S3Credentials& refused);
   // A request signed with what is in use went well.
   void accepted() { useless_renewals_ = 0; }

@@ -1,6 +1,6 @@
 // Credentials for a pod's token (EKS's IAM roles for service accounts, and others):
-// AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN, AWS_ROLE_SESSION_NAME; exchanged by AssumeRoleWithWebIdentity at
-// the region's STS, or at AWS_ENDPOINT_URL_STS.
+// AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN, AWS_ROLE_SESSION_NAME. AssumeRoleWithWebIdentity exchanges the
+// token, at the region's STS or at AWS_ENDPOINT_URL_STS.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
-// Whether an answer that says 200 shows that the request was carried out. Services and what stands before
-// them (proxies, gateways, login pages) say it too when nothing was done: success is the exact status and
-// what the operation must return. Each function gives what is missing, in words that go behind the status;
-// empty: the answer is to be believed. Of an answer that is no 2xx they say nothing.
+// Tells whether an answer that says 200 shows that the request was carried out. Services and what stands
+// before them (proxies, gateways, login pages) also say 200 when nothing was done. So success is the exact
+// status, with what the operation must return. Each function says what is missing, in words that follow the
+// status; empty: believe the answer. They say nothing of an answer that is no 2xx.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace bellhop {
 
 // A PUT of an object or a part: 200 with an ETag and nothing else.
 std::string doubt_of_put(const S3Answer& answer);
-// Whether the ETag is the MD5 of what was sent. It need not be, if the service encrypts with KMS keys, or
-// counts in its own way: then a look at the object decides.
+// Whether the ETag is the MD5 of what was sent. It need not be, if the service encrypts with KMS keys or
+// counts in its own way. Then a look at the object decides.
 bool etag_is(const S3Answer& answer, std::string_view md5_hex);
 // A multipart upload begun: 200 with an UploadId.
 std::string doubt_of_begin(const S3Answer& answer);

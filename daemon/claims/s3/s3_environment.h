@@ -1,4 +1,4 @@
-// What the environment says about S3, as AWS's own tools read it: variables, the shared files' places, the
+// Reads what the environment says about S3, as AWS's own tools do: variables, the shared files' places, the
 // region, the file of authorities.
 #pragma once
 
@@ -22,13 +22,13 @@ std::string aws_profile(const Environment& environment);
 // AWS_SHARED_CREDENTIALS_FILE, else ~/.aws/credentials; empty: there is no HOME either.
 std::string credentials_file(const Environment& environment);
 
-// What a key of a section says in an INI file as AWS's tools write it; nothing when it is not there.
+// A key's value in a section of an INI file, as AWS's tools write it; nothing when it is not there.
 std::optional<std::string> ini_value(std::string_view text, std::string_view section, std::string_view key);
 
-// The configuration's, AWS_REGION, AWS_DEFAULT_REGION, the shared files', us-east-1.
+// The first that is set: the configuration's, AWS_REGION, AWS_DEFAULT_REGION, the shared files', us-east-1.
 std::string find_s3_region(const config::S3Store& store, const Environment& environment);
-// The file of certificates that https endpoints are verified with: AWS_CA_BUNDLE, CURL_CA_BUNDLE or
-// SSL_CERT_FILE; empty: the system's own.
+// The file of certificates that verifies https endpoints: AWS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE.
+// Empty: the system's own.
 std::string find_ca_bundle(const Environment& environment);
 
 }  // namespace bellhop

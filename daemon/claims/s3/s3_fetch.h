@@ -1,10 +1,10 @@
-// Getting an object of an S3 store: into memory (small) or a scratch file, its length and checksum worked out
-// as it comes. A download that breaks off goes on where it was (Range, If-Match on the ETag, so that both
-// halves are of one object). Only a whole and verified payload is handed over.
+// Gets an object of an S3 store into memory (a small one) or a scratch file, and works out its length and
+// checksum as it comes. A download that breaks off goes on where it was (Range, with If-Match on the ETag, so
+// that both halves are of one object). Only a whole and verified payload is handed over.
 //
-// An answer that is none to this request (a 204, a page, a range that was not asked for) is asked for again.
-// So is a whole object that is not the message's, from its first byte: a proxy may have spoilt it. Only when
-// the service gives the same wrong object twice in a row is it corrupt:
+// When an answer does not fit the request (a 204, a page, a range that bellhop did not ask for) bellhop asks
+// again. It also does when a whole object is not the message's, from the first byte: a proxy may have spoilt
+// it. The object is corrupt only when the service gives the same wrong one twice in a row:
 //
 //   GET ─┬─ as the message says ─────────────────────────────► handed over
 //    ▲   ├─ odd ───────────────┬─ too often ───────────────► unavailable
@@ -22,9 +22,9 @@
 
 namespace bellhop {
 
-// Any thread. A download that nobody wants any more ends with its next piece. Precondition:
-// proto::is_redeemable_key(request.key). Failures by daemon/claims/README.md, "Errors": only NoSuchKey is
-// missing.
+// Any thread. ClaimStore::fetch's contract. A download that nobody waits for any more ends with its next
+// piece. Precondition: proto::is_redeemable_key(request.key). Failures are those of daemon/claims/README.md,
+// "Errors": only NoSuchKey is missing.
 void fetch_object(const std::shared_ptr<S3Core>& core, FetchRequest request);
 
 }  // namespace bellhop

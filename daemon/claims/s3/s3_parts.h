@@ -1,4 +1,4 @@
-// How a large object is cut into the parts of a multipart upload: 16 MiB each, more when a service's limit of
+// Cuts a large object into the parts of a multipart upload: 16 MiB each, or more where a service's limit of
 // 10,000 parts asks for it. The last part may be smaller.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace bellhop {
 
 // Larger payloads go in parts.
 inline constexpr uint64_t single_put_bytes_max = uint64_t{64} << 20;
-// Parts of one upload that are sent at one time.
+// So many parts of one upload are sent at one time.
 inline constexpr size_t parallel_parts_max = 4;
 
 struct PartPlan {
@@ -26,7 +26,7 @@ struct PartPlan {
 
 PartPlan plan_parts(uint64_t payload_bytes);
 
-// The body of CompleteMultipartUpload: the parts' ETags as the service gave them, from part 1 on.
+// The body of CompleteMultipartUpload. `etags`: the parts' ETags as the service gave them, from part 1 on.
 std::string complete_multipart_body(const std::vector<std::string>& etags);
 
 }  // namespace bellhop

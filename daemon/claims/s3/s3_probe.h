@@ -1,5 +1,5 @@
-// Whether an S3 store can be used: a small object is written, read and removed at start. A failure is logged
-// as what it is and tried again, with backoff, until it goes well; bellhop serves meanwhile.
+// Finds out at start whether an S3 store can be used: writes, reads and removes a small object. It logs a
+// failure and tries again, with backoff, until all goes well. bellhop serves meanwhile.
 #pragma once
 
 #include <functional>

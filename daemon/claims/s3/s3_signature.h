@@ -1,6 +1,6 @@
-// Signature Version 4 for the requests that libcurl 7.88 signs wrongly: it puts a header whose name begins
-// with another's (x-amz-server-side-encryption-aws-kms-key-id) before that other one. All others are signed
-// by libcurl.
+// Signs the requests that libcurl 7.88 signs wrongly (Signature Version 4). libcurl puts a header whose name
+// begins with another's (x-amz-server-side-encryption-aws-kms-key-id) before that other one. libcurl signs
+// all other requests.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ struct S3Signing {
   std::string region;
 };
 
-// The headers to be added: host, x-amz-date, authorization.
+// Returns the headers to add: host, x-amz-date, authorization.
 std::vector<std::string> sign_s3(const S3Credentials& credentials, S3Signing signing);
 
-// Whether libcurl would put them into the wrong order.
+// Whether libcurl would put these headers into the wrong order.
 bool needs_own_signature(const std::vector<std::string>& headers);
 
 // The time now, as a signature has it.

@@ -15,11 +15,11 @@ namespace bellhop {
 
 class S3Store : public ClaimStore {
  public:
-  // Once at start. A service that cannot be reached now, a bucket that is not there or a key that is refused
-  // is a warning in the log; no credentials at all is an error.
+  // Once at start. A service that cannot be reached now, a missing bucket or a refused key is a warning in
+  // the log. Error: no credentials at all.
   static Result<std::unique_ptr<S3Store>> open(const std::string& name, const config::S3Store& config,
                                                proto::KeyRule keys);
-  // As close(), but for a second at most. Uploads and objects may outlive it.
+  // As close(), but waits at most a second. Uploads and objects may outlive the store.
   ~S3Store() override;
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;

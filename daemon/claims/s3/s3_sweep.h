@@ -1,5 +1,5 @@
-// Multipart uploads that were begun under an S3 store's prefix and never completed: they are no objects, but
-// they take (and cost) space until somebody aborts them.
+// Finds multipart uploads that were begun under an S3 store's prefix and never completed. They are no
+// objects, but they take (and cost) space until somebody aborts them.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct UnfinishedUpload {
   std::optional<std::time_t> initiated_at;
 };
 
-// One page of the service's list. Entries whose names are not the prefix and a key that a store issues are
-// other programs' and left out.
+// One page of the service's list. It leaves out other programs' uploads: those whose name is not the prefix
+// and a key that a store issues.
 struct UploadPage {
   std::vector<UnfinishedUpload> uploads;
   bool is_truncated = false;
@@ -31,9 +31,9 @@ struct UploadPage {
 };
 UploadPage read_upload_page(std::string_view xml, std::string_view prefix);
 
-// Not the store's thread; blocks. All of them.
+// Not the store's thread; blocking. Lists all of them. Error: the service cannot say.
 Result<std::vector<UnfinishedUpload>> list_unfinished_uploads(const std::shared_ptr<S3Core>& core);
-// Not the store's thread; blocks. One that is no more is no error.
+// Not the store's thread; blocking. One that is gone already is no error.
 Result<void> abort_unfinished_upload(const std::shared_ptr<S3Core>& core, const UnfinishedUpload& upload);
 
 }  // namespace bellhop

@@ -1,5 +1,5 @@
 // One attempt at one S3 request: an easy handle with everything set, the signature included (libcurl's own
-// Signature Version 4), and the answer as it comes. Lives on the store's thread.
+// Signature Version 4), and the answer as it comes. Only the store's thread.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@
 
 namespace bellhop {
 
-// What a request sends. It must be able to give any piece of it again: an attempt may fail at any byte.
+// What a request sends. It must be able to give any piece again, because an attempt may fail at any byte.
 class S3Body {
  public:
   virtual ~S3Body() = default;
   virtual uint64_t size_bytes() const = 0;
-  // Copies at most `count` bytes from `offset` < size_bytes() on, and at least one. An error ends the attempt
-  // for good.
+  // Copies at most `count` bytes from `offset` on, and at least one. Precondition: offset < size_bytes(). An
+  // error ends the attempt for good.
   virtual Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) = 0;
 };
 
@@ -41,7 +41,7 @@ struct S3Request {
   std::vector<std::string> headers;  // "name: value", signed as well
   std::shared_ptr<S3Body> body;      // null: none
   std::string sha256;                // of the body; empty: UNSIGNED-PAYLOAD over https
-  // Takes a 2xx answer's bytes as they come; false ends the attempt. Without it they are collected.
+  // Takes a 2xx answer's bytes as they come; false ends the attempt. Without it the bytes are collected.
   std::function<bool(const S3Answer& head, Bytes piece)> sink;
   size_t answer_bytes_max = size_t{64} << 10;  // of what is collected: a longer answer is ended
   uint32_t within_ms = 0;                      // for all of it; 0: as long as something moves
@@ -57,11 +57,11 @@ struct S3Settings {
 
 class S3Transfer : public CurlTransfer {
  public:
-  // Begins. `done` is called once, from the loop; what it is called on may be destroyed in it. Without
-  // credentials (null) the request is not signed.
+  // Begins. The loop calls `done` once; what it is called on may be destroyed in it. With null `credentials`
+  // the request is not signed.
   S3Transfer(CurlLoop& loop, const S3Settings& settings, const S3Credentials* credentials,
              const S3Request& request, std::function<void(S3Answer)> done);
-  // Ends it if it still runs.
+  // Ends the attempt if it still runs.
   ~S3Transfer() override;
   S3Transfer(const S3Transfer&) = delete;
   S3Transfer& operator=(const S3Transfer&) = delete;
@@ -70,9 +70,9 @@ class S3Transfer : public CurlTransfer {
   void ended(CURLcode code) override;
 
   bool has_sent_all() const { return answer_.sent_all; }
-  // Nothing moved for the store's timeout, although the other side could have; or the answer's body takes
-  // longer than it; or a payload moves so slowly that it comes to the same: an attempt may take the timeout
-  // and one second for each KiB moved.
+  // Whether it stands still: nothing moved for the store's timeout although the other side could have; or the
+  // answer's body takes longer than that; or a payload moves too slowly. An attempt may take the timeout and
+  // one second for each KiB moved.
   bool is_stalled() const;
   void end_as_stalled();
 

@@ -1,13 +1,11 @@
-// One payload on its way into an S3 store. What the session hands over is spooled (spool.h) and sent from
-// there:
+// One payload on its way into an S3 store. The session's pieces are spooled (spool.h) and sent from there:
 //
 //   up to 64 MiB   one PUT, sent once the payload is whole: its checksum goes before it
-//   larger         a multipart upload: each part is sent once it is whole, with its own checksum, up to four
-//   at
-//                  a time. `written` is held back while five parts are not acknowledged.
+//   larger         a multipart upload: each part is sent once it is whole, with its own checksum, up to
+//                  four at a time. `written` is held back while five parts are not acknowledged.
 //
-// An answer that says 200 is believed if it has what it must have (s3_doubt.h). If it has not, the object is
-// looked for:
+// An answer that says 200 is believed if it has what it must have (s3_doubt.h). If not, bellhop looks for the
+// object:
 //
 //   PUT, or completion ─┬─ believed ─────────────────────────────► stored
 //          ▲            ├─ in doubt ─► HEAD ─┬─ the right size ──► stored
@@ -38,7 +36,7 @@ class S3Upload : public std::enable_shared_from_this<S3Upload> {
  public:
   S3Upload(std::shared_ptr<S3Core> core, uint64_t size_bytes, std::shared_ptr<Executor> executor);
 
-  // The session's thread; Upload's contract. After drop() no callback is called.
+  // The session's thread. Upload's contract. After drop() no callback is called.
   void write(Buffer piece, std::function<void(size_t bytes)> written);
   void finish(std::function<void(Result<Claim>)> done);
   void drop();
@@ -118,7 +116,7 @@ class S3Upload : public std::enable_shared_from_this<S3Upload> {
   std::vector<std::string> etags_;
 };
 
-// What the session owns: its end drops the upload.
+// What the session owns. Its destruction drops the upload.
 class S3UploadHandle : public Upload {
  public:
   explicit S3UploadHandle(std::shared_ptr<S3Upload> upload) : upload_(std::move(upload)) {}

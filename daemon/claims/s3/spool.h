@@ -1,8 +1,7 @@
 // A payload on its way into an S3 store: in memory while it is small and there is room, else in a scratch
-// file. So every attempt, of the whole or of a part, can be made again from its first byte, whatever became
-// of the one before it, and memory stays bounded. (The other way, to keep a payload's bytes in memory until
-// the service has acknowledged them, would need a part's size for each upload that has begun, and uploads
-// that wait for their clients could hold all of it.)
+// file. So every attempt, of the whole or of a part, can begin again at its first byte, and memory stays
+// bounded. (Keeping a payload in memory until the service acknowledges it would need a part's size for each
+// upload that has begun. Uploads that wait for their clients could then hold all of the memory.)
 //
 // One thread: the store's.
 #pragma once
@@ -16,15 +15,17 @@ namespace bellhop {
 
 class Spool {
  public:
-  // `window_bytes` is the most that is kept at one time of the `payload_bytes`.
+  // `window_bytes`: the most that it keeps at one time of the `payload_bytes`. Error: no scratch file can be
+  // had.
   static Result<std::shared_ptr<Spool>> create(const S3Core& core, uint64_t payload_bytes,
                                                uint64_t window_bytes);
 
   Result<void> append(Bytes piece);
   uint64_t size_bytes() const { return size_bytes_; }  // so far
-  // Precondition: not dropped. At most what is there.
+  // Precondition: this part was not dropped. Returns how many bytes it read: fewer than `count` only at the
+  // end of what is there.
   Result<size_t> read(uint64_t offset, uint8_t* into, size_t count) const;
-  // Not needed again.
+  // This part is not needed again.
   void drop(uint64_t offset, uint64_t bytes);
 
  private:

@@ -1,4 +1,4 @@
-// A file with a token that somebody else renews (a pod's identity).
+// Reads a file with a token that somebody else renews (a pod's identity).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace bellhop {
 
-// Its text without blanks around it. Errors: no regular file, none that can be read, an empty one.
+// The file's text, without blanks around it. Errors: it is no regular file, cannot be read, or is empty.
 Result<std::string> read_token(const std::string& path);
 
 }  // namespace bellhop
