@@ -1,6 +1,6 @@
 """The journey of two messages through bellhop, each stage shown and checked. deploy/demo does the set-up and runs this.
 
-A shop publishes a small order and a large one (with a scan of 2 MiB) to its local socket. It knows nothing of claim checks or routing
+A shop publishes a small order and a large one (with a scan of 2 MiB) to its local socket. It knows nothing of claims or routing
 slips, and neither does the worker that validates orders: it answers to the exchange `bellhop.next`, that is all.
 """
 
@@ -161,7 +161,7 @@ def journey(node, daemon_socket, store):
             line(f"  {k}", v)
     key = b2[3:].decode()
     check("the small order travels as it is", b1 == SMALL)
-    check("the large one is a claim check: AC 01 01 and the key of the object", b2[:3] == b"\xac\x01\x01")
+    check("the large one is a claim: AC 01 01 and the key of the object", b2[:3] == b"\xac\x01\x01")
     check("both carry a routing slip that stands at its first step",
           all(p.headers["x-acemq-route"] == "validate,dispatch" and p.headers["x-acemq-route-position"] == 0 for p in (p1, p2)))
     check("both are persistent and have a message id", all(p.delivery_mode == 2 and p.message_id for p in (p1, p2)))

@@ -41,7 +41,7 @@ std::string printable(std::string_view text) {
 Framing framing_of(Bytes start) {
   if (start.size() < claim_prefix_bytes || start[0] != 0xAC || start[1] != 0x01) return Framing::raw;
   if (start[2] == claim_inline_prefix[2]) return Framing::inlined;
-  return start[2] == claim_check_prefix[2] ? Framing::check : Framing::raw;
+  return start[2] == claim_check_prefix[2] ? Framing::claim : Framing::raw;
 }
 
 bool is_issued_key(std::string_view key) {

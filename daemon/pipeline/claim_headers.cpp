@@ -32,7 +32,7 @@ ClaimHeaders claim_headers_of(Bytes header_fields, std::string_view key) {
 }
 
 std::optional<std::string> claim_key_of(Bytes body) {
-  if (proto::framing_of(body) != proto::Framing::check || body.size() > claim_body_bytes_max)
+  if (proto::framing_of(body) != proto::Framing::claim || body.size() > claim_body_bytes_max)
     return std::nullopt;
   return std::string(as_text(body.subspan(proto::claim_prefix_bytes)));
 }

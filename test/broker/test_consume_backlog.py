@@ -16,7 +16,7 @@ SIZE, COUNT = 60_000, 1500  # 90 MB: RabbitMQ resets a connection that takes no 
 
 
 class Backlog:
-    """A queue that begins with a check that cannot be redeemed for now; a client that consumes all of it, and has one channel more."""
+    """A queue that begins with a claim that cannot be redeemed for now; a client that consumes all of it, and has one channel more."""
 
     def __init__(self, daemon, broker, name, count=COUNT):
         self.daemon, self.side, self.count = daemon, Side(broker, name("deep")), count

@@ -11,7 +11,7 @@ LATER = "22222222-2222-4333-8444-555555555555"
 
 
 def hold(daemon, side, *behind, key=LATER):
-    """A store without its marker, a check it cannot decide about, and what stands behind it."""
+    """A store without its marker, a claim it cannot decide about, and what stands behind it."""
     marker = Marker(daemon)
     marker.remove()
     side.send(check(key), *behind)

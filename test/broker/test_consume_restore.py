@@ -1,4 +1,4 @@
-"""What a consumer on bellhop's socket gets for what stands in a queue: payloads for claim checks and inline frames, all else as it is."""
+"""What a consumer on bellhop's socket gets for what stands in a queue: payloads for claims and inline frames, all else as it is."""
 
 import uuid
 

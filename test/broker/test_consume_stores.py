@@ -1,4 +1,4 @@
-"""Which store a check is redeemed from, and several bellhops on one directory."""
+"""Which store a claim is redeemed from, and several bellhops on one directory."""
 
 import os
 import uuid

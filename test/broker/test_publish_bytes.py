@@ -1,4 +1,4 @@
-"""What a body becomes on the broker: raw, framed inline, or a claim check whose object has the payload's bytes."""
+"""What a body becomes on the broker: raw, framed inline, or a claim whose object has the payload's bytes."""
 
 import pytest
 

@@ -11,7 +11,7 @@ SIZES = [0, 3, 70_000, 300_000]
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("asks, answers", [("bellhop", "bellhop"), ("bellhop", "broker"), ("broker", "bellhop")])
 def test_a_conversation(same, size, asks, answers):
-    # The one that is straight at the broker reads no claim checks: what it gets in a request must be small enough for none.
+    # The one that is straight at the broker reads no claims: what it gets in a request must be small enough for none.
     request = size if asks == answers else min(size, 1000)
 
     def program(run):

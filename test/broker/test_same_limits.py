@@ -196,7 +196,7 @@ def test_what_was_sent_whole_is_published_however_the_client_ends(same, end, siz
                 client.sock.shutdown(1)
             else:
                 client.abort()
-        # Read at the broker: with a body above the threshold that is a check, whose object has it.
+        # Read at the broker: with a body above the threshold that is a claim, whose object has it.
         for n in range(10):
             got = watch.get_wait(queue)
             body = run.daemon.object(key_of(got)) if run.offloads(size) else got.body

@@ -1,4 +1,4 @@
-"""Claim checks on hops: a large result is offloaded like any publish, and restored at the next step."""
+"""Claims on hops: a large result is offloaded like any publish, and restored at the next step."""
 
 import pytest
 

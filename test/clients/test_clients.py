@@ -79,7 +79,7 @@ def test_a_client_cannot_tell_bellhop_from_the_broker(name_of_program, queue_typ
     check_steps(through, program.lacks, program.own)
     compare(direct, through, program.told)
 
-    # The small messages are on the broker as they would be without bellhop; what looks like a claim check is escaped.
+    # The small messages are on the broker as they would be without bellhop; what looks like a claim is escaped.
     assert on_broker["small"].body == b"hello bellhop" == on_broker_direct["small"].body
     small = without_time(on_broker["small"].properties)
     assert small == {"delivery_mode": 2, "message_id": small["message_id"], **without_time(on_broker_direct["small"].properties)}
@@ -87,7 +87,7 @@ def test_a_client_cannot_tell_bellhop_from_the_broker(name_of_program, queue_typ
     if "headers" not in program.lacks:
         assert typed_headers(on_broker["headers"]) == typed_headers(on_broker_direct["headers"])
     large = on_broker["large"]
-    assert large.body[:3] == b"\xac\x01\x01", "the large message is not a claim check on the broker"
+    assert large.body[:3] == b"\xac\x01\x01", "the large message is not a claim on the broker"
     key = large.body[3:].decode()
     assert daemon.object(key) == LARGE
     assert large.headers["bellhop-claim-key"] == key

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check(framing == framing_of(in.first(std::min<size_t>(size, claim_prefix_bytes))));
   if (framing != Framing::raw) check(size >= 3 && data[0] == 0xAC && data[1] == 0x01 && data[2] <= 1);
 
-  const std::string_view key = as_text(framing == Framing::check ? in.subspan(claim_prefix_bytes) : in);
+  const std::string_view key = as_text(framing == Framing::claim ? in.subspan(claim_prefix_bytes) : in);
   if (is_redeemable_key(key, KeyRule::issued)) {
     check(is_redeemable_key(key, KeyRule::any) && (key.size() == 36 || key.size() == 32));
   }

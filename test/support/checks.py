@@ -1,4 +1,4 @@
-"""Claim checks as somebody else wrote them: objects put into a store by hand, and messages that stand for them.
+"""Claims as somebody else wrote them: objects put into a store by hand, and messages that stand for them.
 
     side = Side(broker, name("orders"))             # a queue, and a direct connection to look at it
     key = put_object(daemon, b"payload")            # an object in the daemon's store

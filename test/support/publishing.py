@@ -20,8 +20,8 @@ def pattern(size, seed=0):
 
 
 def key_of(message):
-    """The key of a claim check that was read off the broker."""
-    assert message.body[:3] == CHECK, f"no claim check: {message.body[:50]!r}"
+    """The key of a claim that was read off the broker."""
+    assert message.body[:3] == CHECK, f"no claim: {message.body[:50]!r}"
     key = message.body[3:].decode()
     assert UUID.fullmatch(key), key
     return key

@@ -148,13 +148,13 @@ std::string problem_of(const StorePlace& place, const SweepCounts& counts) {
                        counts.failed, counts.failure);
   if (counts.lock_ahead.count() != 0)
     return fmt::format(
-        "store '{}': {}/{} was dated {} s ahead of this host's clock, and was swept all the same: check "
+        "store '{}': {}/{} was dated {} s ahead of this host's clock, bellhop swept all the same: compare "
         "the clocks of the hosts that share it",
         place.name, place.path, sweep_lock_name, counts.lock_ahead.count());
   if (counts.dated_ahead != 0)
     return fmt::format(
-        "store '{}': {} objects in {} are dated ahead of its clock and stay until their time has come: "
-        "`touch` those that shall not",
+        "store '{}': {} objects in {} are dated ahead of its clock, so bellhop keeps them for longer: "
+        "`touch` them to have them removed in time",
         place.name, counts.dated_ahead, place.path);
   return {};
 }

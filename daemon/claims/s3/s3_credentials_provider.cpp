@@ -108,7 +108,7 @@ void S3CredentialsProvider::came(const S3Credentials& credentials) {
   refreshing_ = false;
   const std::time_t now = std::time(nullptr);
   if (credentials.expires_at && *credentials.expires_at <= now)
-    return did_not_come("those that came have expired already");
+    return did_not_come("the ones that came have already expired");
   if (const auto refused = std::exchange(refused_, nullptr)) {
     useless_renewals_ = *refused == credentials ? useless_renewals_ + 1 : 0;
     next_renewal_at_ms_ = loop_.now_ms() + renewal_backoff.wait_ms(useless_renewals_ + 1, random_);
@@ -135,8 +135,8 @@ void S3CredentialsProvider::did_not_come(const std::string& why) {
   if (failures_ == 1)
     spdlog::warn("store '{}': {}; {}", store_, problem_,
                  current_ && !has_expired()
-                     ? "those in use are good for some time yet"
-                     : "until there are some bellhop nacks publishes and holds deliveries");
+                     ? "the ones in use are valid for some time"
+                     : "until they come, bellhop nacks publishes and holds deliveries");
 }
 
 }  // namespace bellhop

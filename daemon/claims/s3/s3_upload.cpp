@@ -184,7 +184,7 @@ void S3Upload::looked(const S3Answer& answer) {
   if (dropped_) return give_up();
   if (!may_go_again()) {
     if (!answer.ok() && answer.status != 404)
-      problem_ += "; and whether it was stored is not known: " + core_->problem(answer, "HEAD");
+      problem_ += "; bellhop cannot find out whether it was stored: " + core_->problem(answer, "HEAD");
     return fail(problem_);
   }
   core_->client->after_failure(++doubts_, [self = shared_from_this()] {

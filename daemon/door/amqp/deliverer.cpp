@@ -174,12 +174,12 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
   Framing framing = framing_of(first);
   if (out.match != nullptr) {
     if (out.match->transaction.claim()) {
-      framing = Framing::check;
+      framing = Framing::claim;
     } else {
       framing = out.match->framed ? Framing::inlined : Framing::raw;
     }
   }
-  if (framing == Framing::check && out.body_bytes > collected_bytes_max) {
+  if (framing == Framing::claim && out.body_bytes > collected_bytes_max) {
     // No key is that long, so bellhop does not collect it in memory.
     tell_trouble("oversized claim", "channel " + std::to_string(channel.id),
                  fmt::format("session={} channel={} a message of {} bytes looks like a claim, and no key is "
@@ -187,7 +187,7 @@ void Deliverer::start_body(Channel& channel, const Frame& frame, bool whole) {
                              core_.session_id, channel.id, out.body_bytes));
     framing = Framing::raw;
   }
-  if (framing == Framing::check) {
+  if (framing == Framing::claim) {
     out.stage = DeliveryAssembly::Stage::collecting;
     core_.collecting++;
     core_.take_for_client(channel, out.start.size() + frame.payload.size());

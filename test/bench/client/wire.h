@@ -92,7 +92,7 @@ struct Message {
 };
 
 // `properties` is what follows the body size in a content header: the flags and the property list. The body
-// holds no byte that would make it look like a claim-check frame. Requires body_bytes >= 8.
+// holds no byte that would make it look like a claim frame. Requires body_bytes >= 8.
 Message make_message(std::string_view exchange, std::string_view routing_key,
                      std::span<const uint8_t> properties, size_t body_bytes, uint32_t frame_max,
                      uint16_t channel = 1);

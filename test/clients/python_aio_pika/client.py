@@ -16,7 +16,7 @@ sys.stdout.reconfigure(line_buffering=True)
 logging.disable(logging.CRITICAL)  # the loss of the connection is no news here
 
 SMALL = b"hello bellhop"
-BINARY = b"\xac\x01\x01" + bytes(range(256))  # looks like a claim check, and is none
+BINARY = b"\xac\x01\x01" + bytes(range(256))  # looks like a claim, and is none
 LARGE = b"".join(b"%08d" % i for i in range(655360))  # 5 MiB
 
 

@@ -19,7 +19,7 @@ queue_name = prefix + ".q"
 sys.stdout.reconfigure(line_buffering=True)
 
 SMALL = b"hello bellhop"
-BINARY = b"\xac\x01\x01" + bytes(range(256))  # looks like a claim check, and is none
+BINARY = b"\xac\x01\x01" + bytes(range(256))  # looks like a claim, and is none
 LARGE = b"".join(b"%08d" % i for i in range(655360))  # 5 MiB
 
 events = kombu.Exchange(prefix + ".events", "topic", durable=True)

@@ -9,10 +9,10 @@ using test::from_hex;
 
 TEST_CASE("a body is framed only if it starts AC 01 00 or AC 01 01", "[claim_frame]") {
   CHECK(framing_of(from_hex("AC 01 00 'payload'")) == Framing::inlined);
-  CHECK(framing_of(from_hex("AC 01 01 'key'")) == Framing::check);
-  // Nothing after the prefix: an empty payload, and a check with a bad key.
+  CHECK(framing_of(from_hex("AC 01 01 'key'")) == Framing::claim);
+  // Nothing after the prefix: an empty payload, and a claim with a bad key.
   CHECK(framing_of(from_hex("AC 01 00")) == Framing::inlined);
-  CHECK(framing_of(from_hex("AC 01 01")) == Framing::check);
+  CHECK(framing_of(from_hex("AC 01 01")) == Framing::claim);
 
   for (const char* raw : {"", "AC", "AC 01", "AC 01 02", "AC 01 09 00", "AC 02 00 'x'", "AD 01 00 'x'",
                           "AC 01 FF", "00 AC 01 00", "'{}'"}) {
