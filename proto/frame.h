@@ -55,6 +55,12 @@ struct SplitResult {
 // more.
 SplitResult split_frame(Bytes in, size_t frame_bytes_max, size_t header_frame_bytes_max = 0);
 
+// A whole frame that was kept, as split_frame gave it. Precondition: `raw` is one.
+inline Frame whole_frame(Bytes raw) {
+  return {raw[0], load_u16(raw.data() + 1), raw.subspan(frame_head_bytes, raw.size() - frame_overhead_bytes),
+          raw};
+}
+
 void put_frame(Buffer& out, uint8_t type, uint16_t channel, Bytes payload);
 
 // Writes `body` as body frames, none of more than frame_bytes_max bytes with its overhead. Precondition:

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "daemon/door/amqp/accepted.h"
+#include "daemon/door/amqp/session/accepted.h"
 #include "daemon/ops/file_descriptor.h"
 #include "proto/result.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/door/amqp/session.h"
+#include "daemon/door/amqp/session/session.h"
 
 namespace bellhop {
 

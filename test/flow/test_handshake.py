@@ -30,7 +30,7 @@ def start():
     # What the broker offers; what the client is offered; what the broker is answered when the client takes all.
     ((2047, 131072, 60), (2046, 131072, 30), (2047, 131072, 30)),
     ((100, 8192, 5), (99, 8192, 30), (100, 8192, 5)),
-    ((0, 0, 0), (2047, 131072, 30), (2048, 131072, 30)),
+    ((0, 0, 0), (2047, 131072, 30), (2048, 1048576, 30)),
     ((65535, 4096, 600), (2047, 4096, 30), (2048, 4096, 30)),
     ((2, 4294967295, 60), (1, 1048576, 30), (2, 1048576, 30)),
     ((1, 131072, 60), (1, 131072, 30), (1, 131072, 30)),
@@ -268,7 +268,7 @@ def test_a_client_that_says_the_whole_opening_in_one_go_is_served(start):
                         + amqp.method_frame(1, "channel.open")
                         + b"".join(client.publish_frames(1, "", "q", b"at once")))
         leg = fake.accept()
-        assert (leg.tuned.channel_max, leg.tuned.frame_max) == (11, 4096)
+        assert (leg.tuned.channel_max, leg.tuned.frame_max) == (11, 131072)
         leg.serve_channel(1)
         assert leg.published(1).body == b"at once"
         client.wait_for("channel.open-ok", 1)

@@ -8,6 +8,8 @@ import re
 
 from tree import ROOT, sources
 
+AMQP = ["proto", "config", "daemon/ops", "daemon/wire", "daemon/claims", "daemon/broker", "daemon/message", "daemon/pipeline"]
+# The two halves of a session do not know each other; what they share does not know them.
 MAY_INCLUDE = {
     "proto": [],
     "config": ["proto"],
@@ -19,8 +21,11 @@ MAY_INCLUDE = {
     "daemon/broker": ["proto", "config", "daemon/ops", "daemon/wire"],
     "daemon/message": ["proto", "config", "daemon/ops", "daemon/claims"],
     "daemon/pipeline": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/broker", "daemon/message"],
-    "daemon/door/amqp": ["proto", "config", "daemon/ops", "daemon/wire", "daemon/claims", "daemon/broker", "daemon/message", "daemon/pipeline"],
-    "daemon/door": ["proto", "config", "daemon/ops", "daemon/door/amqp"],
+    "daemon/door/amqp": AMQP,
+    "daemon/door/amqp/up": [*AMQP, "daemon/door/amqp"],
+    "daemon/door/amqp/down": [*AMQP, "daemon/door/amqp"],
+    "daemon/door/amqp/session": [*AMQP, "daemon/door/amqp", "daemon/door/amqp/up", "daemon/door/amqp/down"],
+    "daemon/door": ["proto", "config", "daemon/ops", "daemon/door/amqp", "daemon/door/amqp/session"],
     "daemon/cli": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/wire", "daemon/broker",
                    "daemon/door"],
     "daemon/cli/inspect": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/broker",

@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "daemon/broker/private_channel.h"
-#include "daemon/door/amqp/session_core.h"
-#include "daemon/message/transaction.h"
+#include "daemon/door/amqp/session_state.h"
+#include "daemon/message/stored_claim.h"
+#include "proto/method.h"
 
 namespace bellhop {
 
@@ -27,18 +28,18 @@ bool is_keeping_type(std::string_view type) {
 }  // namespace
 
 bool BrokerExchanges::know(const config::Pipeline* pipeline) {
-  if (core_.private_channel == nullptr || know_all()) return true;
+  if (private_channel_ == nullptr || know_all()) return true;
   if (pipeline != nullptr) {
     if (has(known_, *pipeline)) return true;
     ask(*pipeline);
     return false;
   }
-  for (const config::Pipeline& each : core_.config.pipelines) ask(each);
+  for (const config::Pipeline& each : state_.config.pipelines) ask(each);
   return know_all();
 }
 
 bool BrokerExchanges::know_all() const {
-  return known_.size() == core_.config.pipelines.size();
+  return known_.size() == state_.config.pipelines.size();
 }
 
 void BrokerExchanges::ask(const config::Pipeline& pipeline) {
@@ -46,7 +47,7 @@ void BrokerExchanges::ask(const config::Pipeline& pipeline) {
   asked_.push_back(&pipeline);
   PrivateChannel::Item question;
   question.asks = true;
-  proto::put_exchange_declare_passive(question.frames, core_.private_channel->id(), pipeline.name);
+  proto::put_exchange_declare_passive(question.frames, private_channel_->id(), pipeline.name);
   question.done = [this, &pipeline](const PrivateChannel::Outcome& outcome) {
     std::erase(asked_, &pipeline);
     known_.push_back(&pipeline);
@@ -56,9 +57,9 @@ void BrokerExchanges::ask(const config::Pipeline& pipeline) {
         "session={} pipeline={} the broker has no exchange of that name: bellhop sends messages to the "
         "queues "
         "{}.<step> by the default exchange; with declare: true bellhop declares the exchange and the queues",
-        core_.session_id, pipeline.name, pipeline.name);
+        state_.session_id, pipeline.name, pipeline.name);
   };
-  core_.private_channel->post(std::move(question));
+  private_channel_->post(std::move(question));
 }
 
 void BrokerExchanges::forget(const config::Pipeline& pipeline) {
@@ -78,7 +79,7 @@ void BrokerExchanges::ask_what_it_keeps(const std::string& exchange,
   }
   PrivateChannel::Item question;
   question.asks = true;
-  proto::put_exchange_declare_as_direct(question.frames, core_.private_channel->id(), exchange);
+  proto::put_exchange_declare_as_direct(question.frames, private_channel_->id(), exchange);
   question.done = [this, exchange, answer = std::move(answer)](const PrivateChannel::Outcome& outcome) {
     const std::string type = type_in_refusal(outcome.text);
     Keeps keeps = is_plain_direct(outcome.text) ? Keeps::nothing : Keeps::unknown;
@@ -87,17 +88,17 @@ void BrokerExchanges::ask_what_it_keeps(const std::string& exchange,
       spdlog::info(
           "session={} exchange={} type={} keeps messages and also returns them: bellhop counts a hop "
           "that it returns as sent",
-          core_.session_id, exchange, type);
+          state_.session_id, exchange, type);
     } else if (outcome.code == 403) {
       spdlog::warn(
           "session={} exchange={} bellhop cannot find out its type and refuses every hop that it returns, "
           "even one that the exchange keeps: grant bellhop's user the permission to configure the exchange",
-          core_.session_id, exchange);
+          state_.session_id, exchange);
     }
     keeps_[exchange] = keeps;
     answer(keeps);
   };
-  core_.private_channel->post(std::move(question));
+  private_channel_->post(std::move(question));
 }
 
 bool is_plain_direct(std::string_view text) {

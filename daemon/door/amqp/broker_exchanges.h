@@ -20,11 +20,14 @@
 
 namespace bellhop {
 
-class SessionCore;
+class PrivateChannel;
+struct SessionState;
 
 class BrokerExchanges {
  public:
-  explicit BrokerExchanges(SessionCore& core) : core_(core) {}
+  // `private_channel` is null where the broker allows one channel only: then nothing is asked.
+  BrokerExchanges(const SessionState& state, PrivateChannel* private_channel)
+      : state_(state), private_channel_(private_channel) {}
 
   // Whether it is known if the pipeline (null: each that is configured) has its exchange; asks if it is not.
   // A hop that is posted after a question is sent after its answer.
@@ -43,7 +46,8 @@ class BrokerExchanges {
  private:
   void ask(const config::Pipeline& pipeline);
 
-  SessionCore& core_;
+  const SessionState& state_;
+  PrivateChannel* const private_channel_;
   std::vector<const config::Pipeline*> asked_, known_, missing_;
   std::map<std::string, Keeps> keeps_;
 };

@@ -4,12 +4,6 @@
 
 #include <chrono>
 
-#include "daemon/broker/private_channel.h"
-#include "daemon/door/amqp/broker_exchanges.h"
-#include "daemon/door/amqp/fetcher.h"
-#include "daemon/door/amqp/lanes.h"
-#include "daemon/door/amqp/own_settles.h"
-#include "daemon/door/amqp/releaser.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/next_stop.h"
 #include "daemon/pipeline/park.h"
@@ -53,8 +47,8 @@ struct Hops::Hop {
   std::string step, run_id;  // for a log
   std::string routing_key, message_id;
   Buffer header, body;  // the client's, for a return
-  Transaction transaction;
-  uint64_t memory_bytes = 0;
+  StoredClaim stored;
+  MemoryLease memory;
 };
 
 void Hops::release(Channel& channel, PublishJob& job) {
@@ -63,10 +57,10 @@ void Hops::release(Channel& channel, PublishJob& job) {
   const proto::Publish& publish = decoded_publish.value();
   const proto::ContentHeader& header = decoded_header.value();
   Bytes fields = header.header_fields();
-  if (core_.private_channel == nullptr) {
-    core_.releaser->refuse(channel, job, 541,
-                           "INTERNAL_ERROR - the broker allows one channel a connection, and a hop needs a "
-                           "second: raise its channel_max");
+  if (private_channel_ == nullptr) {
+    refusals_.refuse(channel, job, 541,
+                     "INTERNAL_ERROR - the broker allows one channel a connection, and a hop needs a "
+                     "second: raise its channel_max");
     return;
   }
 
@@ -86,7 +80,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
     }
   }
   if (has_ack && !hop->input_tag) {
-    core_.close_channel(
+    closing_.close(
         channel, 406,
         "PRECONDITION_FAILED - bellhop-ack is no delivery tag of an unacknowledged delivery of this "
         "channel; set it to the input's delivery tag, as an integer",
@@ -100,11 +94,11 @@ void Hops::release(Channel& channel, PublishJob& job) {
   }
   using namespace std::chrono;
   int64_t now_s = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-  auto run_id = core_.uuids.next();
+  auto run_id = state_.uuids.next();
   auto next =
-      next_stop(fields, publish.routing_key, input, *core_.shared.routing, proto::view(run_id), now_s);
+      next_stop(fields, publish.routing_key, input, *state_.shared.routing, proto::view(run_id), now_s);
   if (!next) {
-    core_.releaser->refuse(channel, job, 406, "PRECONDITION_FAILED - " + next.error());
+    refusals_.refuse(channel, job, 406, "PRECONDITION_FAILED - " + next.error());
     return;
   }
   hop->step = std::move(next.value().step);
@@ -114,48 +108,48 @@ void Hops::release(Channel& channel, PublishJob& job) {
         "hop beyond the end", "",
         fmt::format("session={} channel={} run={} message_id=\"{}\" hop confirmed and discarded: its "
                     "routing slip was at its end already",
-                    core_.session_id, channel.id, hop->run_id, header.text(proto::message_id)));
+                    state_.session_id, channel.id, hop->run_id, header.text(proto::message_id)));
   }
   Buffer frames;
   if (!next.value().is_finished) {
-    hop->transaction = std::move(job.transaction);
+    hop->stored = std::move(job.stored);
     hop->body = std::move(job.body);
-    hop->to = with_exchange(std::move(next.value().to), core_.broker_exchanges->missing());
+    hop->to = with_exchange(std::move(next.value().to), exchanges_.missing());
     if (!put_hop(*hop, publish, header, next.value().fields, *job.plan, frames)) {
-      core_.releaser->refuse(channel, job, 311,
-                             "the hop's content header is larger than frame_max, or its headers table is "
-                             "malformed");
+      refusals_.refuse(
+          channel, job, 311,
+          "the hop's content header is larger than the broker's frame_max, or its headers table is "
+          "malformed");
       return;
     }
   }
   hop->header = std::move(job.header);
-  if (channel.confirm) hop->client_tag = channel.confirms.push_local();
+  if (channel.confirm) hop->client_tag = tracker_.take_local_tag(channel);
   if (hop->input_tag) channel.tags.give(*hop->input_tag, TagWindow::Owner::bellhop);
   if (next.value().is_finished) {
     settled(channel, *hop, true, false, 0, {});
     return;
   }
-  hop->transaction.sent();
+  hop->stored.sent();
   channel.hops_pending++;
-  hop->memory_bytes = frames.size() + hop->body.size();
-  core_.take(nullptr, hop->memory_bytes);
+  hop->memory = MemoryLease(memory_, MemoryUse::publish, frames.size() + hop->body.size());
   PrivateChannel::Item item;
   item.exchange = hop->to.exchange;
   item.routing_key = hop->to.routing_key;
   item.message_id = hop->message_id;
   item.frames = std::move(frames);
-  if (hop->to.pipeline != nullptr && !core_.broker_exchanges->know(hop->to.pipeline)) {
+  if (hop->to.pipeline != nullptr && !exchanges_.know(hop->to.pipeline)) {
     item.prepare = [this, hop](PrivateChannel::Item& sent) { choose_way(*hop, sent); };
   }
   item.done = [this, hop](const PrivateChannel::Outcome& outcome) { on_outcome(hop, outcome); };
-  core_.private_channel->post(std::move(item));
+  private_channel_->post(std::move(item));
 }
 
 // The broker has said whether the pipeline has an exchange.
 void Hops::choose_way(Hop& hop, PrivateChannel::Item& item) {
-  Destination to = with_exchange(hop.to, core_.broker_exchanges->missing());
+  Destination to = with_exchange(hop.to, exchanges_.missing());
   if (to.exchange == hop.to.exchange) return;
-  auto publish = proto::split_frame(item.frames, core_.frame_bytes_max).frame;
+  auto publish = proto::split_frame(item.frames, state_.broker_frame_bytes_max).frame;
   const bool immediate = proto::decode_publish(publish.payload).value().immediate;
   Buffer frames;
   proto::put_publish(frames, publish.channel, {to.exchange, to.routing_key, true, immediate});
@@ -171,38 +165,35 @@ void Hops::on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Out
   const bool is_lost = outcome.kind == Kind::returned || outcome.kind == Kind::refused;
   // The broker's exchanges have changed.
   if (hop->to.pipeline != nullptr && is_lost && (outcome.code == 404 || hop->to.exchange.empty()))
-    core_.broker_exchanges->forget(*hop->to.pipeline);
+    exchanges_.forget(*hop->to.pipeline);
   if (outcome.kind != Kind::returned) {
     end(*hop, outcome);
     return;
   }
-  core_.broker_exchanges->ask_what_it_keeps(
-      hop->to.exchange, [this, hop, outcome](BrokerExchanges::Keeps keeps) {
-        hop->no_queue_has_it = keeps == BrokerExchanges::Keeps::nothing;
-        end(*hop, keeps == BrokerExchanges::Keeps::messages ? PrivateChannel::Outcome{} : outcome);
-      });
+  exchanges_.ask_what_it_keeps(hop->to.exchange, [this, hop, outcome](BrokerExchanges::Keeps keeps) {
+    hop->no_queue_has_it = keeps == BrokerExchanges::Keeps::nothing;
+    end(*hop, keeps == BrokerExchanges::Keeps::messages ? PrivateChannel::Outcome{} : outcome);
+  });
 }
 
 void Hops::end(Hop& hop, const PrivateChannel::Outcome& outcome) {
   using Kind = PrivateChannel::Outcome::Kind;
-  core_.give_back(nullptr, hop.memory_bytes);
-  Channel* channel = core_.channel(hop.channel, hop.generation);
+  hop.memory.end();
+  Channel* channel = channels_.find(hop.channel, hop.generation);
   if (channel != nullptr) {
     channel->hops_pending--;
     settled(*channel, hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code,
             outcome.text);
   }
   // Refused before it was routed, or returned by an exchange that keeps nothing.
-  if (outcome.kind == Kind::refused || hop.no_queue_has_it) hop.transaction.undo();
-  // Its channel's close may have waited for it.
-  if (channel != nullptr) core_.releaser->pump(*channel);
+  if (outcome.kind == Kind::refused || hop.no_queue_has_it) hop.stored.undo();
 }
 
 bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::ContentHeader& header,
                    Bytes slip_fields, const config::Plan& plan, Buffer& frames) {
   Buffer fields(slip_fields.begin(), slip_fields.end());
   proto::HeaderEdits edits;
-  edits.drop_user_id = put_renamed_fields(fields, header, core_.broker_user);
+  edits.drop_user_id = put_renamed_fields(fields, header, state_.broker_user);
   proto::TableCursor cursor(header.header_fields());
   while (auto field = cursor.next()) {
     if (field->name == attempt_header) {
@@ -210,12 +201,12 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
       break;
     }
   }
-  const std::optional<Claim>& claim = hop.transaction.claim();
+  const std::optional<Claim>& claim = hop.stored.claim();
   proto::UuidGenerator::Text fresh_id{};
   if (header.has(proto::message_id)) {
     hop.message_id = header.text(proto::message_id);
   } else if (plan.stamp.fill_message_id) {
-    fresh_id = core_.uuids.next();
+    fresh_id = state_.uuids.next();
     hop.message_id = proto::view(fresh_id);
     edits.message_id = proto::view(fresh_id);
   }
@@ -240,20 +231,19 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   Dropped dropped{slip_fields};
   edits.keep = keep_in_hop;
   edits.keep_context = &dropped;
-  uint16_t id = core_.private_channel->id();
+  uint16_t id = private_channel_->id();
   proto::put_publish(frames, id, {hop.to.exchange, hop.to.routing_key, true, publish.immediate});
-  if (!proto::put_content_header(frames, id, header, edits, core_.frame_bytes_max)) return false;
-  proto::put_body_frames(frames, id, sent_body, core_.frame_bytes_max);
+  if (!proto::put_content_header(frames, id, header, edits, state_.broker_frame_bytes_max)) return false;
+  proto::put_body_frames(frames, id, sent_body, state_.broker_frame_bytes_max);
   return true;
 }
 
 void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code,
                    const std::string& text) {
-  if (channel.state == Channel::State::local_closing || channel.state == Channel::State::broker_closing)
-    return;
+  if (channel.end.is_local() || channel.end.is_broker_closing()) return;
   if (hop.input_tag && channel.tags.owner(*hop.input_tag) == TagWindow::Owner::bellhop) {
     if (acked) {
-      core_.own_settles->settle(channel, *hop.input_tag);
+      proxy_acks_.ack(channel, *hop.input_tag);
     } else {
       channel.tags.give(*hop.input_tag, TagWindow::Owner::client);
     }
@@ -263,20 +253,18 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
         "hop failed", hop.to.exchange + "/" + hop.to.routing_key + ": " + subject_of_reason(text),
         fmt::format("session={} channel={} hop failed exchange=\"{}\" routing_key=\"{}\" step=\"{}\" run={} "
                     "message_id=\"{}\" code={} reason=\"{}\"",
-                    core_.session_id, channel.id, hop.to.exchange, hop.to.routing_key, hop.step, hop.run_id,
+                    state_.session_id, channel.id, hop.to.exchange, hop.to.routing_key, hop.step, hop.run_id,
                     hop.message_id, code, text));
     if (returned && hop.mandatory) hand_back(channel, hop, code, text);
   }
   if (channel.confirm) {
-    std::vector<ConfirmWindow::Answer> answers;
-    channel.confirms.settle_local(hop.client_tag, !acked, answers);
-    core_.releaser->write_answers(channel, answers);
+    tracker_.settle_local(channel, hop.client_tag, !acked);
   } else if (!acked) {
     uint16_t close_code = returned ? uint16_t{312} : code != 0 ? code : uint16_t{541};
-    core_.close_channel(channel, close_code,
-                        "the hop to exchange '" + hop.to.exchange + "', routing key '" + hop.to.routing_key +
-                            "' failed: " + text,
-                        proto::method::basic_publish);
+    closing_.close(channel, close_code,
+                   "the hop to exchange '" + hop.to.exchange + "', routing key '" + hop.to.routing_key +
+                       "' failed: " + text,
+                   proto::method::basic_publish);
   }
 }
 
@@ -291,22 +279,20 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
   if (hop.client_tag != 0) channel.confirms.hold(hop.client_tag);
   Buffer method;
   proto::put_return(method, channel.id, {code, text, next_exchange, hop.routing_key});
-  if (const auto& claim = hop.transaction.claim()) {
+  if (const auto& claim = hop.stored.claim()) {
     delivery->method.assign(method.begin() + proto::frame_head_bytes, method.end() - 1);
     delivery->header = std::move(hop.header);
     delivery->key = claim->key;
     delivery->named_store = claim->store;
     delivery->expected = {claim->size_bytes, claim->xxh128};
-    delivery->transaction = std::move(hop.transaction);
-    delivery->transaction.returned(hop.no_queue_has_it);
-    core_.fetcher->accept(channel, channel.returns, delivery);
-    return;
+    delivery->stored = std::move(hop.stored);
+    delivery->stored.returned(hop.no_queue_has_it);
+  } else {
+    delivery->frames = std::move(method);
+    proto::put_frame(delivery->frames, proto::frame_header, channel.id, hop.header);
+    proto::put_body_frames(delivery->frames, channel.id, hop.body, state_.frame_bytes_max);
   }
-  delivery->frames = std::move(method);
-  proto::put_frame(delivery->frames, proto::frame_header, channel.id, hop.header);
-  proto::put_body_frames(delivery->frames, channel.id, hop.body, core_.frame_bytes_max);
-  core_.lanes->push(channel, channel.returns, std::move(delivery));
-  core_.lanes->pump(channel);
+  lower_.hand_back(channel, std::move(delivery));
 }
 
 }  // namespace bellhop

@@ -4,13 +4,28 @@
 #pragma once
 
 #include "daemon/broker/private_channel.h"
-#include "daemon/door/amqp/session_core.h"
+#include "daemon/door/amqp/broker_exchanges.h"
+#include "daemon/door/amqp/proxy_acks.h"
+#include "daemon/door/amqp/publish_refusals.h"
 
 namespace bellhop {
 
 class Hops {
  public:
-  explicit Hops(SessionCore& core) : core_(core) {}
+  // `private_channel` is null where the broker allows one channel only.
+  Hops(SessionState& state, SessionMemory& memory, Channels& channels, PrivateChannel* private_channel,
+       BrokerExchanges& exchanges, PublishTracker& tracker, ProxyAcks& proxy_acks, Closing& closing,
+       PublishRefusals& refusals, LowerHalf& lower)
+      : state_(state),
+        memory_(memory),
+        channels_(channels),
+        private_channel_(private_channel),
+        exchanges_(exchanges),
+        tracker_(tracker),
+        proxy_acks_(proxy_acks),
+        closing_(closing),
+        refusals_(refusals),
+        lower_(lower) {}
   // A hop's turn in its channel's order; its payload is in memory or in a store. Takes what it needs out of
   // the job.
   void release(Channel& channel, PublishJob& job);
@@ -25,7 +40,16 @@ class Hops {
   void settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code, const std::string& text);
   void hand_back(Channel& channel, Hop& hop, uint16_t code, const std::string& text);
 
-  SessionCore& core_;
+  SessionState& state_;
+  SessionMemory& memory_;
+  Channels& channels_;
+  PrivateChannel* const private_channel_;
+  BrokerExchanges& exchanges_;
+  PublishTracker& tracker_;
+  ProxyAcks& proxy_acks_;
+  Closing& closing_;
+  PublishRefusals& refusals_;
+  LowerHalf& lower_;
 };
 
 }  // namespace bellhop

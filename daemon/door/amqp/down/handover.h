@@ -1,0 +1,30 @@
+// Handover: what follows when the client has a content whole. One thread (the session's).
+#pragma once
+
+#include "daemon/door/amqp/proxy_acks.h"
+#include "daemon/door/amqp/publish_tracker.h"
+
+namespace bellhop {
+
+class Handover {
+ public:
+  Handover(PublishTracker& tracker, ProxyAcks& proxy_acks) : tracker_(tracker), proxy_acks_(proxy_acks) {}
+
+  // Its tag is the client's now, or acknowledged; a return's confirm (client_tag, 0 for none) may follow.
+  void handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no_ack, bool settle_when_handed,
+              uint64_t client_tag) {
+    if (client_tag != 0) tracker_.release(channel, client_tag);
+    if (kind == DeliveryKind::returned || no_ack) return;
+    if (settle_when_handed) {
+      proxy_acks_.ack(channel, tag);
+    } else {
+      channel.tags.give(tag, TagWindow::Owner::client);
+    }
+  }
+
+ private:
+  PublishTracker& tracker_;
+  ProxyAcks& proxy_acks_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,265 @@
+#include "daemon/door/amqp/down/undeliverable.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "daemon/ops/trouble.h"
+#include "daemon/pipeline/park.h"
+#include "proto/claim_frame.h"
+#include "proto/table.h"
+
+namespace bellhop {
+
+namespace {
+
+constexpr uint64_t parking_bytes_high = uint64_t{16} << 20;
+constexpr size_t on_their_way_max = 256;  // RabbitMQ: 200 a channel, and what the sockets hold of large ones
+constexpr size_t aside_max = 64;
+constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
+
+bool has_header(Bytes header_payload, std::string_view name) {
+  auto header = proto::decode_content_header(header_payload);
+  if (!header) return false;
+  proto::TableCursor cursor(header.value().header_fields());
+  while (auto field = cursor.next()) {
+    if (field->name == name) return true;
+  }
+  return false;
+}
+
+// Takes plain frames apart again: a park needs header and body as they came.
+void unframe(Delivery& delivery) {
+  if (delivery.unframed) put(delivery.body, proto::claim_inline_prefix);
+  for (Bytes rest = delivery.frames; rest.size() >= proto::frame_overhead_bytes;) {
+    size_t bytes = load_u32(rest.data() + 3);
+    Bytes payload = rest.subspan(proto::frame_head_bytes, bytes);
+    if (rest[0] == proto::frame_header) delivery.header.assign(payload.begin(), payload.end());
+    if (rest[0] == proto::frame_body) put(delivery.body, payload);
+    rest = rest.subspan(bytes + proto::frame_overhead_bytes);
+  }
+  delivery.frames = {};
+}
+
+// What a park of it keeps in memory until the broker has it: the message, its frames, and these once more in
+// the outbox.
+uint64_t parking_bytes_of(const Delivery& delivery) {
+  return 3 * (uint64_t{delivery.header.size()} + delivery.body.size());
+}
+
+}  // namespace
+
+void Undeliverable::take(const std::shared_ptr<Delivery>& delivery) {
+  Channel* channel = channels_.of(*delivery);
+  if (channel == nullptr || !delivery->is(Delivery::State::failed)) return;
+  spdlog::error("session={} channel={} queue={} delivery cannot be restored reason=\"{}\"", state_.session_id,
+                delivery->channel, delivery->queue, delivery->reason);
+  if (delivery->kind == DeliveryKind::returned) {
+    give_up_return(*channel, delivery);
+    return;
+  }
+  // A channel that closes gives the delivery back to the broker.
+  if (!channel->end.is_open()) return;
+  if ((is_parked_queue(delivery->queue) || !is_parkable(delivery->header)) && hand_over(*channel, delivery))
+    return;
+  if (has_header(delivery->header, "x-stream-offset")) {
+    spdlog::error("session={} channel={} stream={} message skipped: a stream's message cannot be parked",
+                  state_.session_id, delivery->channel, delivery->queue);
+    settle(*channel, delivery);
+    return;
+  }
+  if (state_.config.undeliverable_reject && !delivery->no_ack) {
+    proxy_acks_.reject(*channel, delivery->tag, false);
+    delivery->tag = 0;
+    settle(*channel, delivery);
+    return;
+  }
+  park(delivery);
+}
+
+// The client cannot be told with a return that no queue took its publish. Where there are confirms a nack
+// says so, and it publishes again. A close of the channel would give back all that it has not acknowledged.
+void Undeliverable::give_up_return(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  const bool confirms = delivery->client_tag != 0;
+  tell_trouble(
+      "return given up", subject_of_reason(delivery->reason),
+      fmt::format("session={} channel={} key={} a returned message is not handed over, its payload stays "
+                  "in the store{}: {}",
+                  state_.session_id, delivery->channel, delivery->key,
+                  confirms ? ", its publish is nacked" : "", delivery->reason),
+      spdlog::level::err);
+  delivery->settle();
+  if (confirms) tracker_.deny(channel, delivery->client_tag);
+}
+
+// A consumer's delivery leaves its queue. A get stays at its place until it is answered, which must not come
+// before the park: the client may close as soon as it knows that there is nothing.
+void Undeliverable::park(const std::shared_ptr<Delivery>& delivery) {
+  Channel* channel = channels_.of(*delivery);
+  if (channel == nullptr) return;
+  const bool is_get = delivery->kind == DeliveryKind::get_ok && !delivery->is_answered;
+  const uint64_t bytes = parking_bytes_of(*delivery);
+  if (!is_get) channel->queue_of(delivery->kind).take_out(delivery);
+  delivery->park();
+  if (!state_.shared.parks.take(bytes)) {
+    not_parked(*channel, delivery, Parker::Outcome::not_now, "too much is being parked at once");
+    return;
+  }
+  parking_++;
+  parking_gets_ += is_get ? 1 : 0;
+  parking_bytes_ += bytes;
+  channel->parks_pending++;
+  parker_.park(*delivery, delivery->reason,
+               [this, delivery, bytes, is_get](Parker::Outcome outcome, const std::string& why) {
+                 parking_--;
+                 parking_gets_ -= is_get ? 1 : 0;
+                 parking_bytes_ -= bytes;
+                 state_.shared.parks.give_back(bytes);
+                 parked(delivery, outcome, why);
+               });
+}
+
+void Undeliverable::parked(const std::shared_ptr<Delivery>& delivery, Parker::Outcome outcome,
+                           const std::string& why) {
+  Channel* channel = channels_.of(*delivery);
+  if (outcome == Parker::Outcome::parked) {
+    spdlog::warn("session={} channel={} queue={} message parked reason=\"{}\"", state_.session_id,
+                 delivery->channel, delivery->queue, delivery->reason);
+  } else if (channel == nullptr) {
+    spdlog::error("session={} queue={} message not parked, {}: {}", state_.session_id, delivery->queue,
+                  delivery->no_ack ? "it is lost" : "the broker has it back", why);
+  }
+  if (channel == nullptr) return;
+  channel->parks_pending--;
+  if (outcome == Parker::Outcome::parked) {
+    settle(*channel, delivery);
+  } else {
+    not_parked(*channel, delivery, outcome, why);
+  }
+}
+
+void Undeliverable::not_parked(Channel& channel, const std::shared_ptr<Delivery>& delivery,
+                               Parker::Outcome outcome, const std::string& why) {
+  const bool again = outcome == Parker::Outcome::not_now && aside_.size() < aside_max;
+  if (delivery->no_ack) {
+    if (hand_over(channel, delivery)) return;
+    if (again) {
+      set_aside(delivery);
+    } else {
+      tell_lost(*delivery, why);
+    }
+    return;
+  }
+  if (!std::exchange(delivery->is_told, true)) {
+    tell_trouble(
+        "message stays unacknowledged", "queue " + delivery->queue,
+        fmt::format("session={} channel={} queue={} message stays unacknowledged, those behind it go on: "
+                    "bellhop can neither restore nor park it{}: {} reason=\"{}\"",
+                    state_.session_id, delivery->channel, delivery->queue, again ? ", and retries" : "", why,
+                    delivery->reason),
+        spdlog::level::err);
+  }
+  if (again) set_aside(delivery);
+  if (delivery->kind != DeliveryKind::get_ok) return;
+  delivery->settle();
+  answer_get(channel, *delivery);
+}
+
+void Undeliverable::tell_lost(const Delivery& delivery, const std::string& why) {
+  spdlog::error("session={} channel={} queue={} message not parked, it is lost: {} claim={} reason=\"{}\"",
+                state_.session_id, delivery.channel, delivery.queue, why,
+                proto::is_redeemable_key(delivery.key, proto::KeyRule::any) ? delivery.key : "none",
+                delivery.reason);
+}
+
+void Undeliverable::set_aside(const std::shared_ptr<Delivery>& delivery) {
+  delivery->backoff_ms = std::min(std::max(delivery->backoff_ms * 2, backoff_first_ms), backoff_max_ms);
+  aside_.push_back({delivery, host_.now_ms() + delivery->backoff_ms});
+  host_.wake_within(delivery->backoff_ms);
+}
+
+std::optional<uint64_t> Undeliverable::tick() {
+  const uint64_t now = host_.now_ms();
+  std::optional<uint64_t> next;
+  for (Aside& aside : std::exchange(aside_, {})) {
+    Channel* channel = channels_.of(*aside.delivery);
+    const bool is_open = channel != nullptr && channel->end.is_open();
+    if (!is_open && aside.delivery->no_ack) tell_lost(*aside.delivery, "its channel ended");
+    // A channel that ended, or recovered, gave it back.
+    if (!is_open ||
+        (!aside.delivery->no_ack && channel->tags.owner(aside.delivery->tag) != TagWindow::Owner::bellhop))
+      continue;
+    if (now >= aside.retry_at_ms) {
+      park(aside.delivery);
+      continue;
+    }
+    next = std::min(next.value_or(UINT64_MAX), aside.retry_at_ms - now);
+    aside_.push_back(std::move(aside));
+  }
+  return next;
+}
+
+bool Undeliverable::is_full() const {
+  return parking_bytes_ >= parking_bytes_high && parking_ >= on_their_way_max * channels_.count();
+}
+
+// False: there is no consumer to hand it to.
+bool Undeliverable::hand_over(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  if (state_.client_gone || !channel.end.is_open() || delivery->method.empty()) return false;
+  if (delivery->kind == DeliveryKind::deliver && channel.consumers.find(delivery->consumer_tag) == nullptr)
+    return false;
+  spdlog::warn("session={} channel={} queue={} message handed over as it stands reason=\"{}\"",
+               state_.session_id, delivery->channel, delivery->queue, delivery->reason);
+  Buffer frames;
+  proto::put_frame(frames, proto::frame_method, channel.id, delivery->method);
+  proto::put_frame(frames, proto::frame_header, channel.id, delivery->header);
+  proto::put_body_frames(frames, channel.id, delivery->body, state_.frame_bytes_max);
+  delivery->make_plain(std::move(frames));
+  // At its place, or last when it had left its queue.
+  DeliveryQueue& queue = channel.queue_of(delivery->kind);
+  if (!queue.contains(delivery)) queue.push(delivery);
+  return true;
+}
+
+// Only the acknowledgement of the original is left to do.
+void Undeliverable::settle(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  delivery->settle();
+  if (!delivery->no_ack && channel.tags.owner(delivery->tag) == TagWindow::Owner::bellhop)
+    proxy_acks_.ack(channel, delivery->tag);
+  answer_get(channel, *delivery);
+}
+
+// The client waits for an answer to its get: there is nothing for it.
+void Undeliverable::answer_get(Channel& channel, Delivery& delivery) {
+  if (delivery.kind != DeliveryKind::get_ok || std::exchange(delivery.is_answered, true)) return;
+  Buffer empty;
+  proto::put_empty_method(empty, proto::method::basic_get_empty, channel.id, 1);
+  to_client_.answer(channel, empty);
+}
+
+void Undeliverable::park_all_unhanded(Channel& channel) {
+  std::vector<std::shared_ptr<Delivery>> unhanded;
+  std::copy_if(channel.deliveries.begin(), channel.deliveries.end(), std::back_inserter(unhanded),
+               [](const auto& delivery) {
+                 return delivery->no_ack && delivery->kind == DeliveryKind::deliver && !delivery->open;
+               });
+  for (const auto& delivery : unhanded) park_unhanded(channel, delivery);
+}
+
+void Undeliverable::park_unhanded(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
+  using State = Delivery::State;
+  if (delivery->is(State::settled) || delivery->is(State::handed) || body_stream_.is_of(delivery)) return;
+  channel.queue_of(delivery->kind).take_out(delivery);
+  if (delivery->is(State::plain)) unframe(*delivery);
+  // A message that returns to a parked queue keeps its reason.
+  if (delivery->reason.empty() && !is_parked_queue(delivery->queue)) {
+    delivery->reason = delivery->unavailable.empty() ? "its consumer ended before it could be handed over"
+                                                     : "store unavailable: " + delivery->unavailable;
+  }
+  park(delivery);
+}
+
+}  // namespace bellhop

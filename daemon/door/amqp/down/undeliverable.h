@@ -1,0 +1,91 @@
+// Undeliverable: what becomes of a delivery that the client will not be handed, because no store gives its
+// payload or because its no_ack consumer is gone: parked (or rejected, by configuration), then the original
+// is acknowledged. Those behind it go on meanwhile.
+//
+//   take ─┬─ a return ────────────────────► given up: its publish is nacked, its payload stays in the store
+//         ├─ out of a parked queue, or not readable ► handed over as it stands
+//         ├─ of a stream ─────────────────► skipped
+//         ├─ on_undeliverable: reject ────► rejected
+//         └─ else ─► parking ─┬─ parked ──► settled
+//                             ├─ not now ─► set aside, parked again later
+//                             └─ never ───► left: it alone stays unacknowledged
+//
+// One that the broker has forgotten (no_ack) is never left: it is handed over as it stands.
+// One thread (the session's).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/door/amqp/channels.h"
+#include "daemon/door/amqp/client_writer.h"
+#include "daemon/door/amqp/down/body_stream.h"
+#include "daemon/door/amqp/down/parker.h"
+#include "daemon/door/amqp/proxy_acks.h"
+#include "daemon/door/amqp/publish_tracker.h"
+
+namespace bellhop {
+
+class Undeliverable {
+ public:
+  Undeliverable(const SessionState& state, SessionHost& host, Channels& channels, ClientWriter& to_client,
+                PublishTracker& tracker, ProxyAcks& proxy_acks, Parker& parker, const BodyStream& body_stream)
+      : state_(state),
+        host_(host),
+        channels_(channels),
+        to_client_(to_client),
+        tracker_(tracker),
+        proxy_acks_(proxy_acks),
+        parker_(parker),
+        body_stream_(body_stream) {}
+
+  // A delivery in its queue has failed: no store gives it. Its `reason` says why.
+  void take(const std::shared_ptr<Delivery>& delivery);
+  // The broker has forgotten it, and its client will not be handed it.
+  void park_unhanded(Channel& channel, const std::shared_ptr<Delivery>& delivery);
+  // The channel ends: parks what no_ack consumers were not handed.
+  void park_all_unhanded(Channel& channel);
+  // Tries again what could not be parked. Milliseconds until something waits for its turn, or nothing.
+  std::optional<uint64_t> tick();
+
+  // Something is on its way to a parked queue.
+  bool is_parking() const { return parking_ != 0; }
+  // A get waits for its park: what stands behind it waits too.
+  bool is_parking_gets() const { return parking_gets_ != 0; }
+  // So much is on its way that the broker is not read. Its answers stand behind what it had sent before, of
+  // which RabbitMQ has only so many on their way, whatever their size.
+  bool is_full() const;
+
+ private:
+  struct Aside {
+    std::shared_ptr<Delivery> delivery;
+    uint64_t retry_at_ms;
+  };
+
+  void give_up_return(Channel& channel, const std::shared_ptr<Delivery>& delivery);
+  void park(const std::shared_ptr<Delivery>& delivery);
+  void parked(const std::shared_ptr<Delivery>& delivery, Parker::Outcome outcome, const std::string& why);
+  void not_parked(Channel& channel, const std::shared_ptr<Delivery>& delivery, Parker::Outcome outcome,
+                  const std::string& why);
+  void set_aside(const std::shared_ptr<Delivery>& delivery);
+  bool hand_over(Channel& channel, const std::shared_ptr<Delivery>& delivery);
+  void settle(Channel& channel, const std::shared_ptr<Delivery>& delivery);
+  void answer_get(Channel& channel, Delivery& delivery);
+  void tell_lost(const Delivery& delivery, const std::string& why);
+
+  const SessionState& state_;
+  SessionHost& host_;
+  Channels& channels_;
+  ClientWriter& to_client_;
+  PublishTracker& tracker_;
+  ProxyAcks& proxy_acks_;
+  Parker& parker_;
+  const BodyStream& body_stream_;
+  size_t parking_ = 0, parking_gets_ = 0;
+  uint64_t parking_bytes_ = 0;
+  std::vector<Aside> aside_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,108 @@
+// Relay: everything that works on the channels of one session, from the end of the handshake on. It makes the
+// parts and joins them; what a part calls, it gets in its constructor. The members stand in the order of the
+// layers: none knows one that stands below it, but for the two halves' interfaces (halves.h).
+//
+//            client frames                              broker frames
+//    up/     client_frames ─► publish_frames ─► jobs    broker_frames ─► contents ─► fetcher    down/
+//            publish_pump ─► methods, hops              delivery_pump ─► body_stream, undeliverable
+//    beside  closing, hops, tracker, proxy_acks, private_channel, the two writers
+//
+// One thread (the session's).
+#pragma once
+
+#include <memory>
+
+#include "daemon/broker/private_channel.h"
+#include "daemon/door/amqp/closing.h"
+#include "daemon/door/amqp/down/broker_frames.h"
+#include "daemon/door/amqp/hops.h"
+#include "daemon/door/amqp/up/client_frames.h"
+
+namespace bellhop {
+
+class Relay final : private UpperHalf, private LowerHalf {
+ public:
+  // The handshake is done: `state` has what it agreed on. All outlive the relay. `executor` runs tasks on the
+  // session's thread, and pump() is called after them.
+  Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outbox& client_outbox,
+        Outbox& broker_outbox, std::shared_ptr<Executor> executor);
+  ~Relay();
+
+  // A frame of the client for a channel. False: it has to wait for a transfer to end, and is to be given
+  // again.
+  bool on_client_frame(const proto::Frame& frame) { return client_frames_.on_frame(frame); }
+  // A frame of the broker for a channel. False: the broker broke the protocol.
+  bool on_broker_frame(const proto::Frame& frame);
+  // Does what can be done now of what waited. Once a turn, after the frames and before the flush.
+  void pump();
+  // Copies what is still borrowed from the links' buffers. At the end of a turn.
+  void detach_client_frames() { publish_frames_.detach_held(); }
+  void detach_broker_frames() { delivery_frames_.detach_held(); }
+  // Retries what waited long enough. Milliseconds until something waits for its turn, or nothing.
+  std::optional<uint64_t> tick();
+
+  ClientWriter& to_client() { return to_client_; }
+  const ClientWriter& to_client() const { return to_client_; }
+  BodyStream& body_stream() { return body_stream_; }
+  const BodyStream& body_stream() const { return body_stream_; }
+  const Channels& channels() const { return channels_; }
+
+  // Nothing that the client sent is on its way, nothing is being parked.
+  bool is_settled() const;
+  // Nor is anything unconfirmed, unacknowledged or held for the client.
+  bool is_drained() const;
+  bool is_parking() const { return undeliverable_.is_parking(); }
+  // Something has to go to the client whole before its connection ends. (What is half out never will be whole
+  // without the broker.)
+  bool owes_content(bool has_broker) const;
+  // The broker's frames may be handled: what is held for the client is not too much.
+  bool has_room_for_deliveries() const;
+
+  // Nothing more comes from the client: complete publishes stay, others are dropped; what no_ack consumers
+  // were not handed is parked.
+  void end_of_client_frames();
+  // The connection is closed by bellhop: what no_ack consumers were not handed is parked.
+  void park_all_unhanded();
+  // Drops all channels, and a content that is half out.
+  void abandon();
+
+ private:
+  void abandon_publishes(Channel& channel) override { publish_frames_.abandon(channel); }
+  void park_unhanded(Channel& channel) override { undeliverable_.park_all_unhanded(channel); }
+  void abandon_deliveries(Channel& channel) override;
+  void recover(Channel& channel) override { delivery_pump_.recover(channel); }
+  void hand_back(Channel& channel, std::shared_ptr<Delivery> returned) override;
+
+  SessionState& state_;
+  SessionMemory& memory_;
+  TransferSlots slots_;
+  Channels channels_;
+  ClientWriter to_client_;
+  BrokerWriter to_broker_;
+  const std::unique_ptr<PrivateChannel> private_channel_;  // null: the broker allows one channel only
+  Stamper stamper_;
+  ProxyAcks proxy_acks_;
+  PublishTracker tracker_;
+  Closing closing_;
+  PublishRefusals refusals_;
+  BrokerExchanges exchanges_;
+  Hops hops_;
+
+  Handover handover_;
+  Fetcher fetcher_;
+  Spill spill_;
+  BodyStream body_stream_;
+  Parker parker_;
+  Undeliverable undeliverable_;
+  DeliveryPump delivery_pump_;
+  DeliveryFrames delivery_frames_;
+  BrokerFrames broker_frames_;
+
+  UploadJobs jobs_;
+  PublishFrames publish_frames_;
+  ClientMethods methods_;
+  PublishPump publish_pump_;
+  ClientFrames client_frames_;
+};
+
+}  // namespace bellhop

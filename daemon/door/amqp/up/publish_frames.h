@@ -1,0 +1,81 @@
+// PublishFrames: the frames of a publish as they come from the client. Decides, once the first three body
+// bytes are known, what becomes of it: relayed as its frames come (stamped, escaped), stored while it
+// arrives, or collected for a hop.
+//
+//   idle ─publish─► header ─content header─► start ─3 bytes─► relaying ─┐
+//                      │ (body < 3 bytes) ───────────────────► job ──────┤ last byte
+//                      └ refused ────────────────────────────► dropping ─┴─► idle
+//
+// One thread (the session's). Hot path.
+#pragma once
+
+#include <vector>
+
+#include "daemon/door/amqp/broker_exchanges.h"
+#include "daemon/door/amqp/closing.h"
+#include "daemon/door/amqp/publish_tracker.h"
+#include "daemon/door/amqp/up/upload_jobs.h"
+#include "daemon/pipeline/stamp.h"
+#include "proto/claim_frame.h"
+
+namespace bellhop {
+
+class PublishFrames {
+ public:
+  PublishFrames(const SessionState& state, SessionHost& host, Channels& channels, BrokerWriter& to_broker,
+                PublishTracker& tracker, BrokerExchanges& exchanges, Closing& closing, Stamper& stamper,
+                UploadJobs& jobs)
+      : state_(state),
+        host_(host),
+        channels_(channels),
+        to_broker_(to_broker),
+        tracker_(tracker),
+        exchanges_(exchanges),
+        closing_(closing),
+        stamper_(stamper),
+        jobs_(jobs) {}
+
+  // Each: false when the frame has to wait (limits): nothing was done with it, offer it again later. A frame
+  // that breaks the protocol closes the connection.
+  bool on_publish(Channel& channel, const proto::Frame& frame);
+  bool on_header(Channel& channel, const proto::Frame& frame);
+  bool on_body(Channel& channel, const proto::Frame& frame);
+  // A frame that does not belong where the channel's publish is: ends the connection (505).
+  void out_of_place(const Channel& channel);
+
+  // Copies what is still borrowed from the client link's buffer. At the end of a turn.
+  void detach_held();
+  // Drops the publish whose frames are arriving and all that wait, undoing what they stored. The channel
+  // ends.
+  void abandon(Channel& channel);
+
+  // The client is gone: publishes whose last byte never came are dropped, complete ones stay.
+  void drop_incomplete(Channel& channel);
+
+ private:
+  bool begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
+             proto::Framing framing);
+  bool knows_destination(const config::Plan& plan, const proto::ContentHeader& header);
+  void begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
+                   size_t framing_bytes);
+  bool begin_job(Channel& channel, ClaimStore* store);
+  void refuse(Channel& channel, uint16_t code, std::string text, bool closes = false);
+  void finish(Channel& channel);
+  // The store for this publish's body, null when it is not offloaded.
+  ClaimStore* store_for(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
+                        const proto::Publish& publish) const;
+  const config::Plan* plan_for(const proto::Publish& publish, const proto::ContentHeader& header) const;
+
+  const SessionState& state_;
+  SessionHost& host_;
+  Channels& channels_;
+  BrokerWriter& to_broker_;
+  PublishTracker& tracker_;
+  BrokerExchanges& exchanges_;
+  Closing& closing_;
+  Stamper& stamper_;
+  UploadJobs& jobs_;
+  std::vector<uint16_t> held_;  // channels whose publish waits for frames behind this turn's
+};
+
+}  // namespace bellhop

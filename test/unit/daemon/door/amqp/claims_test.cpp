@@ -1,0 +1,278 @@
+// Claims on their way down: fetched, held, handed over in order, parked.
+#include "test/unit/daemon/door/amqp/rig.h"
+
+using namespace bellhop;
+using namespace bellhop::test;
+namespace method = bellhop::proto::method;
+using FailureKind = FetchFailure::Kind;
+
+namespace {
+
+const std::string key_a = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa",
+                  key_b = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb";
+
+Buffer claim(uint64_t tag, const std::string& key, const Buffer& fields = {}) {
+  const Buffer body = claim_of(key);
+  return deliver(1, "c", tag, as_text(body), fields);
+}
+Buffer named_store(const std::string& key, const std::string& store) {
+  Buffer fields;
+  put_claim_headers(fields, Claim{store, key, 5, ""}, true);
+  return fields;
+}
+// Nobody has it: the stores say so one after the other.
+void is_missing(Rig& rig) {
+  rig.first->say(FailureKind::missing, "claim: not in first");
+  rig.second->say(FailureKind::missing, "claim: not in second");
+  rig.turn();
+}
+
+}  // namespace
+
+TEST_CASE("a claim is handed over as its payload, and what came behind it follows", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(joined({claim(1, key_a), deliver(1, "c", 2, "small")}));
+  CHECK(rig.to_client().empty());
+  rig.first->give("payload");
+  rig.turn();
+  CHECK(rig.to_client() == "1 deliver 1, 1 header 7, 1 body payload, 1 deliver 2, 1 header 5, 1 body small");
+  CHECK(rig.memory->held_bytes() == 0);
+}
+
+TEST_CASE("claims that are fetched in another order are handed over in the broker's", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(joined({claim(1, key_a), claim(2, key_b)}));
+  REQUIRE(rig.first->asked.size() == 2);
+  std::swap(rig.first->asked[0], rig.first->asked[1]);
+  rig.first->give("second");
+  rig.turn();
+  CHECK(rig.to_client().empty());
+  rig.first->give("first");
+  rig.turn();
+  CHECK(rig.to_client() == "1 deliver 1, 1 header 5, 1 body first, 1 deliver 2, 1 header 6, 1 body second");
+}
+
+TEST_CASE("an answer overtakes what is held, and the client's multiple ack leaves that alone", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(joined({deliver(1, "c", 1, "small"), claim(2, key_a)}));
+  CHECK(rig.to_client() == "1 deliver 1, 1 header 5, 1 body small");
+  rig.client(ack(1, 0, true));
+  CHECK(rig.to_broker() == "1 ack 1 multiple");
+  rig.broker(method_frame(1, method::basic_recover_ok));
+  CHECK(rig.to_client() == "1 method 60.111");
+}
+
+TEST_CASE("the store that the message names is asked first, then the default, then the others", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a, named_store(key_a, "second")));
+  CHECK(rig.first->asked.empty());
+  rig.second->say(FailureKind::missing, "not here");
+  rig.turn();
+  REQUIRE(rig.first->asked.size() == 1);
+  rig.first->give("payload");
+  rig.turn();
+  CHECK(rig.to_client() == "1 deliver 1, 1 header 7, 1 body payload");
+}
+
+TEST_CASE("a store outside consume.stores is not asked", "[session]") {
+  Rig rig("consume: { stores: [first] }\n");
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a, named_store(key_a, "second")));
+  CHECK(rig.first->asked.empty());
+  CHECK(rig.second->asked.empty());
+  CHECK(rig.relay->is_parking());
+}
+
+TEST_CASE("a claim whose store is unavailable is held, asked for again, and what others need goes on",
+          "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  rig.first->say(FailureKind::unavailable, "no route to host");
+  rig.second->say(FailureKind::missing, "not here");
+  rig.turn();
+  CHECK(rig.first->asked.empty());
+  rig.wait_ms(400);
+  REQUIRE(rig.first->asked.size() == 1);
+  rig.first->give("payload");
+  rig.turn();
+  CHECK(rig.to_client() == "1 deliver 1, 1 header 7, 1 body payload");
+}
+
+TEST_CASE("after consume.hold_max a held claim is parked alone", "[session]") {
+  Rig rig("consume: { hold_max: 2s }\n");
+  rig.open_with_consumer("q");
+  rig.broker(joined({claim(1, key_a), deliver(1, "c", 2, "small")}));
+  for (int i = 0; i < 20 && !rig.relay->is_parking(); ++i) {
+    if (!rig.first->asked.empty()) rig.first->say(FailureKind::unavailable, "no route to host");
+    if (!rig.second->asked.empty()) rig.second->say(FailureKind::missing, "not here");
+    rig.wait_ms(500);
+  }
+  CHECK(rig.relay->is_parking());
+  CHECK(rig.to_client() == "1 deliver 2, 1 header 5, 1 body small");
+  CHECK(rig.channel().end.is_open());
+}
+
+TEST_CASE("a store that never answers is given up after consume.hold_max, and its late answer is ignored",
+          "[session]") {
+  Rig rig("consume: { hold_max: 20s }\n");
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  for (int i = 0; i < 15; ++i) rig.wait_ms(1000);
+  CHECK_FALSE(rig.relay->is_parking());
+  for (int i = 0; i < 6; ++i) rig.wait_ms(1000);
+  CHECK(rig.relay->is_parking());
+  rig.first->give("late");
+  rig.turn();
+  CHECK(rig.to_client().empty());
+}
+
+TEST_CASE("a store that is slow, and not silent, is waited for", "[session]") {
+  Rig rig("consume: { hold_max: 20s }\n");
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  for (int i = 0; i < 60; ++i) {
+    rig.first->asked.front().watch.lock()->pieces++;
+    rig.wait_ms(1000);
+  }
+  CHECK_FALSE(rig.relay->is_parking());
+}
+
+TEST_CASE("transfers have places, and the front of a queue never waits for one", "[session]") {
+  Rig rig("limits: { transfers_per_session: 1 }\n");
+  rig.open_with_consumer("q");
+  rig.open(2);
+  rig.broker(joined({claim(1, key_a), claim(2, key_b)}));
+  CHECK(rig.first->asked.size() == 1);
+  rig.first->give("a");
+  rig.turn();
+  REQUIRE(rig.first->asked.size() == 1);
+  CHECK(rig.first->asked.front().key == key_b);
+}
+
+TEST_CASE("a claim that nobody has is parked: first the broker takes it, then it is acknowledged",
+          "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(joined({claim(1, key_a), deliver(1, "c", 2, "small")}));
+  is_missing(rig);
+  CHECK(rig.to_client() == "1 deliver 2, 1 header 5, 1 body small");
+  CHECK(rig.to_broker() == "9 open");
+  rig.open_private_channel();
+  const std::string sent = rig.to_broker();
+  CHECK(sent.find("9 publish /q.parked, 9 header 39") != std::string::npos);
+  CHECK(sent.find("1 ack") == std::string::npos);
+  rig.broker(ack(Rig::private_id, 1));
+  CHECK(rig.to_broker() == "1 ack 1");
+  CHECK_FALSE(rig.relay->is_parking());
+}
+
+TEST_CASE("what cannot be parked stays unacknowledged alone, and the client's close does not wait",
+          "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  is_missing(rig);
+  rig.open_private_channel();
+  rig.to_broker();
+  rig.broker(joined({close(Rig::private_id, 403, "ACCESS_REFUSED")}));
+  CHECK_FALSE(rig.relay->is_parking());
+  CHECK(rig.to_broker().find("1 ack") == std::string::npos);
+  rig.client(close(1, 200, "bye"));
+  CHECK(rig.to_broker().find("1 close 200") != std::string::npos);
+}
+
+TEST_CASE("a close waits for a park that is under way", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  is_missing(rig);
+  rig.open_private_channel();
+  rig.to_broker();
+  rig.client(close(1, 200, "bye"));
+  CHECK(rig.to_broker().empty());
+  rig.broker(ack(Rig::private_id, 1));
+  CHECK(rig.to_broker() == "1 ack 1, 1 close 200");
+}
+
+TEST_CASE("with undeliverable: reject a claim that nobody has is rejected", "[session]") {
+  Rig rig("consume: { undeliverable: reject }\n");
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  is_missing(rig);
+  CHECK(rig.to_broker() == "1 reject 1");
+}
+
+TEST_CASE("a no_ack consumer that ends before it was handed a claim leaves that claim parked", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q", true);
+  rig.broker(claim(1, key_a));
+  rig.client(close(1, 200, "bye"));
+  CHECK(rig.relay->is_parking());
+}
+
+TEST_CASE("a consumer's end waits for what comes soon, and what is held goes back to its queue",
+          "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  rig.client(cancel(1, "c"));
+  CHECK(rig.to_broker() == "1 cancel");
+  rig.broker(named(1, method::basic_cancel_ok, "c"));
+  CHECK(rig.to_client().empty());
+  rig.first->say(FailureKind::unavailable, "no route to host");
+  rig.second->say(FailureKind::missing, "not here");
+  rig.turn();
+  CHECK(rig.to_client() == "1 cancel-ok");
+  CHECK(rig.to_broker() == "1 reject 1 requeue");
+}
+
+TEST_CASE("after a recover nothing that was held is acknowledged or handed over", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  rig.client(method_frame(1, method::basic_recover, [](Buffer& out) { out.push_back(1); }));
+  CHECK(rig.to_broker() == "1 recover");
+  rig.first->give("payload");
+  rig.turn();
+  CHECK(rig.to_client().empty());
+  CHECK(rig.memory->held_bytes() == 0);
+}
+
+TEST_CASE("a drain hands over nothing that was not begun", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(joined({claim(1, key_a), deliver(1, "c", 2, "small")}));
+  rig.state->draining = true;
+  rig.turn();
+  CHECK(rig.to_client().empty());
+  CHECK(rig.memory->leases(MemoryUse::delivery) == 0);
+}
+
+TEST_CASE("what stands behind a held claim waits in a file when it gets too much for memory", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  const std::string body(5000, 'x');
+  uint64_t tag = 1;
+  while (rig.memory->held_for_client_bytes() < (uint64_t{8} << 20)) rig.broker(deliver(1, "c", ++tag, body));
+  const size_t in_memory = rig.channel().deliveries.size();
+  for (int i = 0; i < 10; ++i) rig.broker(deliver(1, "c", ++tag, body + std::to_string(i)));
+  CHECK(rig.channel().deliveries.back()->is(Delivery::State::spilled));
+  // The client is handed all of them, in their order, once the claim is there.
+  rig.first->give("payload");
+  std::string got;
+  for (int i = 0; i < 100000 && rig.memory->leases(MemoryUse::delivery) != 0; ++i) {
+    rig.turn();
+    got += rig.to_client() + ", ";
+    std::this_thread::yield();
+  }
+  CHECK(rig.memory->held_bytes() == 0);
+  CHECK(in_memory + 10 == tag);
+  for (int i = 0; i < 10; ++i) CHECK(got.find("x" + std::to_string(i) + ",") != std::string::npos);
+  CHECK(got.find("x0,") < got.find("x9,"));
+}
