@@ -138,7 +138,7 @@ void ConfirmWindow::settle_local(uint64_t client_tag, bool nack, std::vector<Ans
   advance();
 }
 
-void ConfirmWindow::hold(uint64_t client_tag) {
+void ConfirmWindow::await_return(uint64_t client_tag) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
   if (!entry.open || entry.held) return;
@@ -146,7 +146,7 @@ void ConfirmWindow::hold(uint64_t client_tag) {
   ++special_;
 }
 
-void ConfirmWindow::release(uint64_t client_tag, std::vector<Answer>& answers) {
+void ConfirmWindow::return_handed(uint64_t client_tag, std::vector<Answer>& answers) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
   if (!entry.held) return;
@@ -161,7 +161,7 @@ void ConfirmWindow::release(uint64_t client_tag, std::vector<Answer>& answers) {
   advance();
 }
 
-void ConfirmWindow::deny(uint64_t client_tag, std::vector<Answer>& answers) {
+void ConfirmWindow::return_lost(uint64_t client_tag, std::vector<Answer>& answers) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
   if (!entry.held) return;

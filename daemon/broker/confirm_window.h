@@ -35,13 +35,13 @@ class ConfirmWindow {
                  std::vector<uint32_t>& tokens);
   // bellhop's own outcome for a client tag. Appends nothing when the tag was settled before.
   void settle_local(uint64_t client_tag, bool nack, std::vector<Answer>& answers);
-  // A publish whose return is still being handed to the client: its ack waits for release(), because a return
-  // precedes its ack.
-  void hold(uint64_t client_tag);
-  void release(uint64_t client_tag, std::vector<Answer>& answers);
+  // A publish whose return is still being handed to the client: its ack waits for return_handed(), because a
+  // return precedes its ack.
+  void await_return(uint64_t client_tag);
+  void return_handed(uint64_t client_tag, std::vector<Answer>& answers);
   // A held publish whose return cannot be handed to the client: answers with a nack at once, whatever the
   // broker says.
-  void deny(uint64_t client_tag, std::vector<Answer>& answers);
+  void return_lost(uint64_t client_tag, std::vector<Answer>& answers);
 
   size_t unsettled() const;
   // Whether the broker's next frame may be relayed as it is: every tag in the window is equal on both sides,

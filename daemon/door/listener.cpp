@@ -8,8 +8,6 @@
 #include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/door/folder_lock.h"
-#include "daemon/ops/accounts.h"
+#include "daemon/door/socket_file.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
@@ -36,54 +33,6 @@ FileDescriptor open_spare() {
 
 std::string because(const std::string& what) {
   return what + ": " + std::strerror(errno);
-}
-
-// What to do when the socket's file cannot be made.
-std::string advice_for(int bind_error) {
-  if (bind_error == ENOENT) return "; create the socket's folder, writable for bellhop's user";
-  if (bind_error == EACCES)
-    return "; make the socket's folder writable for bellhop's user (uid " + std::to_string(::geteuid()) + ")";
-  return "";
-}
-
-Result<sockaddr_un> unix_address(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty()) return Error{"listen: unix: the path is empty"};
-  if (path.size() >= sizeof address.sun_path) {
-    return Error{"listen: unix: " + path + ": the path has " + std::to_string(path.size()) +
-                 " bytes, the system allows " + std::to_string(sizeof address.sun_path - 1)};
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
-// A socket file that nobody listens on is a leftover of a process that was killed: it is removed. Everything
-// else that is in the way stays.
-Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) {
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) != 0) {
-    if (errno == ENOENT) return {};
-    return Error{because("listen: unix: " + path)};
-  }
-  if (!S_ISSOCK(found.st_mode)) {
-    return Error{"listen: unix: " + path +
-                 ": a file that is not a socket is in the way; remove it or choose another path"};
-  }
-  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe.is_open()) return Error{because("listen: unix: cannot open a socket")};
-  const int answer = ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  if (answer == 0 || errno == EAGAIN || errno == EINPROGRESS) {
-    return Error{"listen: unix: " + path + ": another process listens there; end it or choose another path"};
-  }
-  if (errno != ECONNREFUSED)
-    return Error{
-        because("listen: unix: " + path + ": cannot find out whether another process listens there")};
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return Error{because("listen: unix: " + path + ": the stale socket cannot be removed")};
-  }
-  spdlog::info("stale socket removed path={}", path);
-  return {};
 }
 
 bool admits(const config::UnixListen& listen, const ucred& peer) {
@@ -117,65 +66,19 @@ struct Listener::Socket {
   const config::UnixListen* unix_listen = nullptr;
   const config::TcpListen* tcp_listen = nullptr;
   std::string address;
-  dev_t device = 0;  // of the socket file that we made
-  ino_t inode = 0;
+  std::optional<SocketFile> file;  // of a Unix socket
   int handles = 2;
 
-  bool still_ours() const {
-    struct stat found {};
-    return ::lstat(unix_listen->path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode) &&
-           found.st_dev == device && found.st_ino == inode;
-  }
   Result<void> bind_unix();
   Result<void> bind_tcp();
 };
 
-// The file is born without any permission, gets its group and mode, and only then a backlog: there is no
-// moment at which the wrong peer could connect.
 Result<void> Listener::Socket::bind_unix() {
-  const std::string& path = unix_listen->path;
-  const Result<sockaddr_un> name = unix_address(path);
-  if (!name) return Error{name.error()};
-  // Until it listens: from then on another process sees that somebody does.
-  const Result<FolderLock> lock = FolderLock::of(path);
-  if (!lock) return Error{"listen: unix: " + path + ": " + lock.error()};
-  if (Result<void> clear = clear_the_way(path, name.value()); !clear) return clear;
-
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.is_open()) return Error{because("listen: unix: cannot open a socket")};
-  const mode_t before = ::umask(0777);
-  const int bound =
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.value()), sizeof(sockaddr_un));
-  const int bind_error = errno;
-  ::umask(before);
-  if (bound != 0) {
-    errno = bind_error;
-    return Error{because("listen: unix: " + path + ": cannot bind") + advice_for(bind_error)};
-  }
-  struct stat made {};
-  if (::lstat(path.c_str(), &made) != 0) return Error{because("listen: unix: " + path)};
-  device = made.st_dev;
-  inode = made.st_ino;
-
-  Result<void> ready;
-  if (!unix_listen->group.empty()) {
-    const Result<gid_t> gid = group_id(unix_listen->group);
-    if (!gid) {
-      ready = Error{"listen: group: " + gid.error()};
-    } else if (::lchown(path.c_str(), static_cast<uid_t>(-1), gid.value()) != 0) {
-      ready = Error{because("listen: unix: " + path + ": cannot give the socket to group '" +
-                            unix_listen->group + "' (bellhop's user must be a member of it)")};
-    }
-  }
-  if (ready && ::chmod(path.c_str(), unix_listen->mode & 0777) != 0)
-    ready = Error{because("listen: unix: " + path + ": cannot set the socket's mode")};
-  if (ready && ::listen(socket.get(), backlog) != 0) ready = Error{because("listen: unix: " + path)};
-  if (!ready) {
-    if (still_ours()) ::unlink(path.c_str());
-    return ready;
-  }
-  fd = std::move(socket);
-  address = "unix:" + path;
+  auto made = SocketFile::make(*unix_listen, backlog);
+  if (!made) return Error{made.error()};
+  fd = std::move(made.value().socket);
+  file = std::move(made.value().file);
+  address = "unix:" + unix_listen->path;
   return {};
 }
 
@@ -225,7 +128,7 @@ Result<std::unique_ptr<Listener>> Listener::open(uv_loop_t* loop, const std::vec
     }
     socket->owner = listener.get();
     if (const int error = uv_poll_init(loop, &socket->poll, socket->fd.get()); error != 0) {
-      if (socket->unix_listen != nullptr && socket->still_ours()) ::unlink(socket->unix_listen->path.c_str());
+      if (socket->file) socket->file->remove();
       return Error{"listen: cannot watch a socket: " + std::string(uv_strerror(error))};
     }
     uv_timer_init(loop, &socket->resume);
@@ -244,7 +147,7 @@ void Listener::close() {
   for (Socket* const socket : std::exchange(sockets_, {})) {
     socket->owner = nullptr;
     // Looked at while it still listens: no newer process can have replaced it without our noticing.
-    if (socket->unix_listen != nullptr && socket->still_ours()) ::unlink(socket->unix_listen->path.c_str());
+    if (socket->file) socket->file->remove();
     const auto let_go = [](uv_handle_t* raw) {
       auto* const box = static_cast<Socket*>(raw->data);
       if (--box->handles == 0) delete box;

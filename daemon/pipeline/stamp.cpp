@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "daemon/pipeline/fill_in.h"
 #include "daemon/pipeline/next_stop.h"
 #include "proto/claim_frame.h"
 #include "proto/envelope.h"
@@ -179,16 +180,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   }
 
   proto::HeaderEdits edits;
-  if (header.has(proto::message_id)) {
-    stamped.message_id = header.text(proto::message_id);
-  } else if (plan.stamp.fill_message_id) {
-    message_id_ = uuids_.next();
-    stamped.message_id = proto::view(message_id_);
-    edits.message_id = stamped.message_id;
-  }
-  if (!header.has(proto::delivery_mode) && plan.stamp.delivery_mode != config::DeliveryMode::keep) {
-    edits.delivery_mode = static_cast<uint8_t>(plan.stamp.delivery_mode);
-  }
+  stamped.message_id = fill_in(edits, plan, header, uuids_, message_id_);
   if (plan.stamp.envelope) {
     proto::put_envelope(fields_, header,
                         {stamped.message_id, input.publish.routing_key, epoch_ms(), origin_});

@@ -115,10 +115,10 @@ class Delivery {
   uint64_t quiet_since_ms = 0;        // queued, fetching: since then nothing has come of it
   bool is_stalled = false;            // fetching: its store has not answered for a while
   bool was_held = false;              // the log knows
-  uint32_t backoff_ms = 0;
-  bool is_told = false;      // that it can be neither restored nor parked
-  bool is_answered = false;  // a get: the client knows that there is nothing for it
-  std::string reason;        // why a store said no, then why it is parked
+  uint32_t failures = 0;              // in a row: of rounds of fetches, then of parks
+  bool is_told = false;               // that it can be neither restored nor parked
+  bool is_answered = false;           // a get: the client knows that there is nothing for it
+  std::string reason;                 // why a store said no, then why it is parked
   std::shared_ptr<LocalObject> object;
 
   StoredClaim stored;       // a return: the publish that came back

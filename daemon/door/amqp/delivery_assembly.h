@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "daemon/door/amqp/borrowed_frame.h"
 #include "daemon/door/amqp/delivery.h"
-#include "daemon/door/amqp/held_frame.h"
 #include "daemon/door/amqp/publish.h"
 
 namespace bellhop {
@@ -14,7 +14,7 @@ struct DeliveryAssembly {
   enum class Stage : uint8_t { idle, header, start, relaying, collecting, dropping };
   Stage stage = Stage::idle;
   DeliveryKind kind = DeliveryKind::deliver;
-  HeldFrame method, header;
+  BorrowedFrame method, header;
   uint64_t body_bytes = 0, received_bytes = 0;
   size_t strip_bytes = 0;  // of the next body frame: the rest of an inline prefix
   bool reframed = false;   // a prefix is left out, or the client's frames are smaller: framed anew

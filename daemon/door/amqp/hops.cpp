@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "daemon/ops/trouble.h"
+#include "daemon/pipeline/fill_in.h"
 #include "daemon/pipeline/next_stop.h"
 #include "daemon/pipeline/park.h"
 #include "daemon/pipeline/stamp.h"
@@ -203,19 +204,8 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   }
   const std::optional<Claim>& claim = hop.stored.claim();
   proto::UuidGenerator::Text fresh_id{};
-  if (header.has(proto::message_id)) {
-    hop.message_id = header.text(proto::message_id);
-  } else if (plan.stamp.fill_message_id) {
-    fresh_id = state_.uuids.next();
-    hop.message_id = proto::view(fresh_id);
-    edits.message_id = proto::view(fresh_id);
-  }
-  if (!header.has(proto::delivery_mode) && plan.stamp.delivery_mode != config::DeliveryMode::keep) {
-    edits.delivery_mode = static_cast<uint8_t>(plan.stamp.delivery_mode);
-  }
-  bool looks_framed = proto::framing_of(hop.body) != proto::Framing::raw;
-  bool frame_it = looks_framed ? !plan.claim_check.pass_already_framed
-                               : plan.claim_check.enabled && plan.claim_check.inline_always;
+  hop.message_id = fill_in(edits, plan, header, state_.uuids, fresh_id);
+  const bool frame_it = needs_inline_prefix(plan.claim_check, proto::framing_of(hop.body));
   Buffer body;
   if (claim) {
     put_claim_headers(fields, *claim, true);  // the slip was in it
@@ -276,7 +266,7 @@ void Hops::hand_back(Channel& channel, Hop& hop, uint16_t code, const std::strin
   delivery->kind = DeliveryKind::returned;
   delivery->no_ack = true;
   delivery->client_tag = hop.client_tag;
-  if (hop.client_tag != 0) channel.confirms.hold(hop.client_tag);
+  if (hop.client_tag != 0) channel.confirms.await_return(hop.client_tag);
   Buffer method;
   proto::put_return(method, channel.id, {code, text, next_exchange, hop.routing_key});
   if (const auto& claim = hop.stored.claim()) {

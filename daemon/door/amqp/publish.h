@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/routing_table.h"
-#include "daemon/door/amqp/held_frame.h"
+#include "daemon/door/amqp/borrowed_frame.h"
 #include "daemon/door/amqp/session_memory.h"
 #include "daemon/door/amqp/transfer_slots.h"
 #include "daemon/message/stored_claim.h"
@@ -34,8 +34,8 @@ struct PublishJob {
   std::unique_ptr<Upload> upload;  // null: the body is in `body`
   ClaimStore* store = nullptr;
   bool complete = false;      // the last body frame came
-  bool settled = false;       // complete, and the upload (if any) has its outcome
-  uint16_t refused_code = 0;  // settled: not 0 when the publish is refused
+  bool is_done = false;       // complete, and the upload (if any) has its outcome
+  uint16_t refused_code = 0;  // done: not 0 when the publish is refused
   std::string refused_text;
   bool refusal_closes = false;  // the channel, also where confirms could say it with a nack
   StoredClaim stored;
@@ -78,7 +78,7 @@ struct Sent {
 struct PublishAssembly {
   enum class Stage : uint8_t { idle, header, start, relaying, job, dropping };
   Stage stage = Stage::idle;
-  HeldFrame method, header;
+  BorrowedFrame method, header;
   // Both frames decoded, while their bytes are still borrowed.
   bool is_decoded = false;
   proto::Publish publish;

@@ -215,15 +215,15 @@ bool PublishTracker::on_tx_ok(Channel& channel) {
   return true;
 }
 
-void PublishTracker::deny(Channel& channel, uint64_t client_tag) {
+void PublishTracker::return_lost(Channel& channel, uint64_t client_tag) {
   answers_.clear();
-  channel.confirms.deny(client_tag, answers_);
+  channel.confirms.return_lost(client_tag, answers_);
   write_answers(channel);
 }
 
-void PublishTracker::release(Channel& channel, uint64_t client_tag) {
+void PublishTracker::return_handed(Channel& channel, uint64_t client_tag) {
   answers_.clear();
-  channel.confirms.release(client_tag, answers_);
+  channel.confirms.return_handed(client_tag, answers_);
   write_answers(channel);
 }
 

@@ -39,9 +39,9 @@ class PublishTracker {
   // when there is none.
   std::unique_ptr<Sent> match_return(Channel& channel);
   // The client has the return of its publish: the confirm that was held for it may follow.
-  void release(Channel& channel, uint64_t client_tag);
+  void return_handed(Channel& channel, uint64_t client_tag);
   // The client cannot be handed the return: the publish is nacked, whatever the broker says of it.
-  void deny(Channel& channel, uint64_t client_tag);
+  void return_lost(Channel& channel, uint64_t client_tag);
   // tx.commit-ok, tx.rollback-ok. True: the answer is the client's. bellhop's own commits are answered to
   // nobody.
   bool on_tx_ok(Channel& channel);

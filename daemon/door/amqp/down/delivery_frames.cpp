@@ -29,7 +29,7 @@ bool DeliveryFrames::begin(Channel& channel, DeliveryKind kind, const Frame& fra
   out.client_tag = 0;
   out.match.reset();
   out.start.clear();
-  held_.push_back(channel.id);
+  borrowing_.push_back(channel.id);
   if (kind == DeliveryKind::deliver) {
     auto deliver = decode_deliver(frame.payload);
     if (!deliver) return false;
@@ -111,7 +111,7 @@ bool DeliveryFrames::on_header(Channel& channel, const Frame& frame) {
 void DeliveryFrames::drop(Channel& channel) {
   DeliveryAssembly& out = channel.out;
   out.stage = out.body_bytes == 0 ? DeliveryAssembly::Stage::idle : DeliveryAssembly::Stage::dropping;
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
 }
 
 bool DeliveryFrames::on_body(Channel& channel, const Frame& frame) {
@@ -201,7 +201,7 @@ void DeliveryFrames::start_body(Channel& channel, const Frame& frame, bool whole
 void DeliveryFrames::finish_claim(Channel& channel) {
   DeliveryAssembly& out = channel.out;
   out.stage = DeliveryAssembly::Stage::idle;
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
   out.memory.end();  // its queue counts it
   auto delivery = new_delivery(channel);
   delivery->body = std::move(out.start);
@@ -228,7 +228,7 @@ void DeliveryFrames::finish_claim(Channel& channel) {
     delivery->stored = std::move(out.match->stored);
     delivery->stored.returned(keeps_nothing(out.match->sent_exchange));
     delivery->client_tag = out.match->client_tag;
-    if (delivery->client_tag != 0) channel.confirms.hold(delivery->client_tag);
+    if (delivery->client_tag != 0) channel.confirms.await_return(delivery->client_tag);
     out.match.reset();
   }
   fetcher_.accept(channel, delivery);
@@ -256,8 +256,8 @@ std::shared_ptr<Delivery> DeliveryFrames::new_delivery(Channel& channel) {
   return delivery;
 }
 
-void DeliveryFrames::detach_held() {
-  for (uint16_t id : held_) {
+void DeliveryFrames::detach_borrowed() {
+  for (uint16_t id : borrowing_) {
     Channel* channel = channels_.find(id);
     if (channel == nullptr) continue;
     channel->out.method.detach();

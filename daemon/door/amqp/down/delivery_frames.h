@@ -37,7 +37,7 @@ class DeliveryFrames {
   bool on_header(Channel& channel, const proto::Frame& frame);
   bool on_body(Channel& channel, const proto::Frame& frame);
   // Copies what is still borrowed from the broker link's buffer. At the end of a turn.
-  void detach_held();
+  void detach_borrowed();
 
   // The channel ends: what is arriving is dropped, but for a content that is half out.
   void abandon(Channel& channel);
@@ -62,7 +62,7 @@ class DeliveryFrames {
   Fetcher& fetcher_;
   Spill& spill_;
   Handover& handover_;
-  std::vector<uint16_t> held_;  // channels whose method and header may still be borrowed
+  std::vector<uint16_t> borrowing_;  // channels whose method and header may still be borrowed
 };
 
 }  // namespace bellhop

@@ -31,7 +31,7 @@ void DeliveryFrames::put_original_return(Buffer& out, const Channel& channel) {
 void DeliveryFrames::begin_plain(Channel& channel, size_t strip_bytes) {
   DeliveryAssembly& out = channel.out;
   DeliveryQueue& queue = channel.queue_of(out.kind);
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
   auto header =
       strip_bytes == 0 ? Result<ContentHeader>(Error{}) : decode_content_header(out.header.payload());
   // bellhop relays a header that it cannot decode, byte for byte.
@@ -47,7 +47,7 @@ void DeliveryFrames::begin_plain(Channel& channel, size_t strip_bytes) {
     delivery->unframed = strip_bytes != 0;
     if (out.match != nullptr && out.match->client_tag != 0) {
       out.client_tag = delivery->client_tag = out.match->client_tag;
-      channel.confirms.hold(delivery->client_tag);
+      channel.confirms.await_return(delivery->client_tag);
     }
     // Room for all of it at once: a buffer that grows takes half as much again, and leaves holes.
     const uint64_t body_bytes = std::min<uint64_t>(out.body_bytes, reserved_bytes_max);

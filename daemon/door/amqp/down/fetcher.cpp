@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/park.h"
 #include "daemon/pipeline/stamp.h"
@@ -16,7 +17,7 @@ namespace bellhop {
 
 namespace {
 
-constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
+constexpr Backoff backoff{200, 10000};
 constexpr uint64_t look_every_ms = 1000;
 // A store that says nothing for so long is told of, and nothing that can go on without it waits for it.
 constexpr uint64_t stalled_after_ms = 10000;
@@ -204,9 +205,8 @@ void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string&
     give_up(delivery);
     return;
   }
-  delivery->backoff_ms = std::min(std::max(delivery->backoff_ms * 2, backoff_first_ms), backoff_max_ms);
-  delivery->retry_at_ms = now + delivery->backoff_ms / 2 + jitter_() % (delivery->backoff_ms / 2 + 1);
-  delivery->retry_at_ms = std::min(delivery->retry_at_ms, delivery->give_up_at_ms);
+  delivery->retry_at_ms =
+      std::min(now + backoff.wait_ms(++delivery->failures, jitter_), delivery->give_up_at_ms);
   waiting_.push_back(delivery);
   host_.wake_within(delivery->retry_at_ms - now);
 }

@@ -13,7 +13,7 @@ class Handover {
   // Its tag is the client's now, or acknowledged; a return's confirm (client_tag, 0 for none) may follow.
   void handed(Channel& channel, DeliveryKind kind, uint64_t tag, bool no_ack, bool settle_when_handed,
               uint64_t client_tag) {
-    if (client_tag != 0) tracker_.release(channel, client_tag);
+    if (client_tag != 0) tracker_.return_handed(channel, client_tag);
     if (kind == DeliveryKind::returned || no_ack) return;
     if (settle_when_handed) {
       proxy_acks_.ack(channel, tag);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/park.h"
 #include "proto/claim_frame.h"
@@ -19,7 +20,7 @@ namespace {
 constexpr uint64_t parking_bytes_high = uint64_t{16} << 20;
 constexpr size_t on_their_way_max = 256;  // RabbitMQ: 200 a channel, and what the sockets hold of large ones
 constexpr size_t aside_max = 64;
-constexpr uint32_t backoff_first_ms = 200, backoff_max_ms = 10000;
+constexpr Backoff backoff{200, 10000};
 
 bool has_header(Bytes header_payload, std::string_view name) {
   auto header = proto::decode_content_header(header_payload);
@@ -92,7 +93,7 @@ void Undeliverable::give_up_return(Channel& channel, const std::shared_ptr<Deliv
                   confirms ? ", its publish is nacked" : "", delivery->reason),
       spdlog::level::err);
   delivery->settle();
-  if (confirms) tracker_.deny(channel, delivery->client_tag);
+  if (confirms) tracker_.return_lost(channel, delivery->client_tag);
 }
 
 // A consumer's delivery leaves its queue. A get stays at its place until it is answered, which must not come
@@ -104,22 +105,19 @@ void Undeliverable::park(const std::shared_ptr<Delivery>& delivery) {
   const uint64_t bytes = parking_bytes_of(*delivery);
   if (!is_get) channel->queue_of(delivery->kind).take_out(delivery);
   delivery->park();
-  if (!state_.shared.parks.take(bytes)) {
+  QuotaShare memory(state_.shared.parks, bytes);
+  if (!memory) {
     not_parked(*channel, delivery, Parker::Outcome::not_now, "too much is being parked at once");
     return;
   }
-  parking_++;
-  parking_gets_ += is_get ? 1 : 0;
-  parking_bytes_ += bytes;
   channel->parks_pending++;
-  parker_.park(*delivery, delivery->reason,
-               [this, delivery, bytes, is_get](Parker::Outcome outcome, const std::string& why) {
-                 parking_--;
-                 parking_gets_ -= is_get ? 1 : 0;
-                 parking_bytes_ -= bytes;
-                 state_.shared.parks.give_back(bytes);
-                 parked(delivery, outcome, why);
-               });
+  parker_.park(
+      *delivery, delivery->reason,
+      [this, delivery, under_way = std::make_shared<UnderWay>(parking_, std::move(memory), bytes, is_get)](
+          Parker::Outcome outcome, const std::string& why) {
+        under_way->end();
+        parked(delivery, outcome, why);
+      });
 }
 
 void Undeliverable::parked(const std::shared_ptr<Delivery>& delivery, Parker::Outcome outcome,
@@ -176,9 +174,9 @@ void Undeliverable::tell_lost(const Delivery& delivery, const std::string& why) 
 }
 
 void Undeliverable::set_aside(const std::shared_ptr<Delivery>& delivery) {
-  delivery->backoff_ms = std::min(std::max(delivery->backoff_ms * 2, backoff_first_ms), backoff_max_ms);
-  aside_.push_back({delivery, host_.now_ms() + delivery->backoff_ms});
-  host_.wake_within(delivery->backoff_ms);
+  const uint32_t wait_ms = backoff.wait_ms(++delivery->failures, jitter_);
+  aside_.push_back({delivery, host_.now_ms() + wait_ms});
+  host_.wake_within(wait_ms);
 }
 
 std::optional<uint64_t> Undeliverable::tick() {
@@ -203,7 +201,7 @@ std::optional<uint64_t> Undeliverable::tick() {
 }
 
 bool Undeliverable::is_full() const {
-  return parking_bytes_ >= parking_bytes_high && parking_ >= on_their_way_max * channels_.count();
+  return parking_->bytes >= parking_bytes_high && parking_->parks >= on_their_way_max * channels_.count();
 }
 
 // False: there is no consumer to hand it to.

@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ class Undeliverable {
         tracker_(tracker),
         proxy_acks_(proxy_acks),
         parker_(parker),
-        body_stream_(body_stream) {}
+        body_stream_(body_stream),
+        jitter_(static_cast<uint32_t>(state.session_id * 2654435761U + 2)) {}
 
   // A delivery in its queue has failed: no store gives it. Its `reason` says why.
   void take(const std::shared_ptr<Delivery>& delivery);
@@ -51,14 +53,46 @@ class Undeliverable {
   std::optional<uint64_t> tick();
 
   // Something is on its way to a parked queue.
-  bool is_parking() const { return parking_ != 0; }
+  bool is_parking() const { return parking_->parks != 0; }
   // A get waits for its park: what stands behind it waits too.
-  bool is_parking_gets() const { return parking_gets_ != 0; }
+  bool is_parking_gets() const { return parking_->gets != 0; }
   // So much is on its way that the broker is not read. Its answers stand behind what it had sent before, of
   // which RabbitMQ has only so many on their way, whatever their size.
   bool is_full() const;
 
  private:
+  // What is on its way to parked queues.
+  struct Parking {
+    size_t parks = 0, gets = 0;
+    uint64_t bytes = 0;
+  };
+  // One park: counted until it has its outcome, or the session ends.
+  class UnderWay {
+   public:
+    UnderWay(std::shared_ptr<Parking> all, QuotaShare memory, uint64_t bytes, bool is_get)
+        : all_(std::move(all)), memory_(std::move(memory)), bytes_(bytes), is_get_(is_get) {
+      all_->parks++;
+      all_->gets += is_get_ ? 1 : 0;
+      all_->bytes += bytes_;
+    }
+    ~UnderWay() { end(); }
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+    void end() {
+      if (all_ == nullptr) return;
+      all_->parks--;
+      all_->gets -= is_get_ ? 1 : 0;
+      all_->bytes -= bytes_;
+      all_.reset();
+      memory_ = {};
+    }
+
+   private:
+    std::shared_ptr<Parking> all_;
+    QuotaShare memory_;
+    const uint64_t bytes_;
+    const bool is_get_;
+  };
   struct Aside {
     std::shared_ptr<Delivery> delivery;
     uint64_t retry_at_ms;
@@ -83,8 +117,9 @@ class Undeliverable {
   ProxyAcks& proxy_acks_;
   Parker& parker_;
   const BodyStream& body_stream_;
-  size_t parking_ = 0, parking_gets_ = 0;
-  uint64_t parking_bytes_ = 0;
+  // Shared with the parks, which may outlive this for a moment at the session's end.
+  const std::shared_ptr<Parking> parking_ = std::make_shared<Parking>();
+  std::minstd_rand jitter_;
   std::vector<Aside> aside_;
 };
 

@@ -36,8 +36,8 @@ class Relay final : private UpperHalf, private LowerHalf {
   // Does what can be done now of what waited. Once a turn, after the frames and before the flush.
   void pump();
   // Copies what is still borrowed from the links' buffers. At the end of a turn.
-  void detach_client_frames() { publish_frames_.detach_held(); }
-  void detach_broker_frames() { delivery_frames_.detach_held(); }
+  void detach_client_frames() { publish_frames_.detach_borrowed(); }
+  void detach_broker_frames() { delivery_frames_.detach_borrowed(); }
   // Retries what waited long enough. Milliseconds until something waits for its turn, or nothing.
   std::optional<uint64_t> tick();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/pipeline/fill_in.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
 
@@ -11,6 +12,10 @@ namespace bellhop {
 namespace {
 
 constexpr std::string_view reply_to_prefix = "amq.rabbitmq.reply-to.";
+
+bool is_direct_reply(const proto::Publish& publish) {
+  return publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix);
+}
 
 // The first three bytes of a body (fewer: more has to come): of `raw_frames`, then of `payload`.
 Bytes first_three(Bytes raw_frames, Bytes payload, uint8_t (&storage)[3]) {
@@ -38,7 +43,7 @@ bool PublishFrames::on_publish(Channel& channel, const proto::Frame& frame) {
   in.method.borrow(frame.raw);
   in.received_bytes = 0;
   in.start.clear();
-  held_.push_back(channel.id);
+  borrowing_.push_back(channel.id);
   return true;
 }
 
@@ -181,7 +186,7 @@ ClaimStore* PublishFrames::store_for(const config::Plan& plan, uint64_t body_byt
   const config::ClaimCheck& rule = plan.claim_check;
   if (!rule.offloads() || body_bytes < rule.threshold_bytes) return nullptr;
   if (rule.pass_already_framed && framing != proto::Framing::raw) return nullptr;
-  if (publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix)) return nullptr;
+  if (is_direct_reply(publish)) return nullptr;
   return state_.shared.stores->find(rule.store);
 }
 
@@ -200,19 +205,15 @@ bool PublishFrames::begin(Channel& channel, const proto::Publish& publish, const
   PublishAssembly& in = channel.in;
   ClaimStore* store = store_for(*in.plan, in.body_bytes, framing, publish);
   if (!knows_destination(*in.plan, header)) return false;
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
   if (store != nullptr || in.hop) {
     if (!begin_job(channel, store)) {
-      held_.push_back(channel.id);
+      borrowing_.push_back(channel.id);
       return false;
     }
     return true;
   }
-  const config::ClaimCheck& rule = in.plan->claim_check;
-  bool looks_framed = framing != proto::Framing::raw;
-  bool direct_reply = publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix);
-  bool frame_it =
-      looks_framed ? !rule.pass_already_framed : rule.enabled && rule.inline_always && !direct_reply;
+  const bool frame_it = needs_inline_prefix(in.plan->claim_check, framing, is_direct_reply(publish));
   begin_relay(channel, publish, header, frame_it ? proto::claim_prefix_bytes : 0);
   return true;
 }
@@ -279,7 +280,7 @@ bool PublishFrames::begin_job(Channel& channel, ClaimStore* store) {
 }
 
 void PublishFrames::refuse(Channel& channel, uint16_t code, std::string text, bool closes) {
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
   jobs_.refuse(channel, code, std::move(text), closes);
 }
 
@@ -302,8 +303,8 @@ void PublishFrames::finish(Channel& channel) {
   if (stage == PublishAssembly::Stage::job) jobs_.finish(std::exchange(in.job, nullptr));
 }
 
-void PublishFrames::detach_held() {
-  for (uint16_t id : held_) {
+void PublishFrames::detach_borrowed() {
+  for (uint16_t id : borrowing_) {
     Channel* channel = channels_.find(id);
     if (channel == nullptr) continue;
     channel->in.method.detach();
@@ -322,7 +323,7 @@ void PublishFrames::drop_incomplete(Channel& channel) {
     in.job.reset();
   }
   in.stage = PublishAssembly::Stage::idle;
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
 }
 
 void PublishFrames::abandon(Channel& channel) {
@@ -332,7 +333,7 @@ void PublishFrames::abandon(Channel& channel) {
   channel.in.job.reset();
   if (!half_sent) channel.in.stage = PublishAssembly::Stage::idle;
   channel.after_publish.clear();
-  std::erase(held_, channel.id);
+  std::erase(borrowing_, channel.id);
 }
 
 }  // namespace bellhop

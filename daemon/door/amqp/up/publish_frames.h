@@ -44,7 +44,7 @@ class PublishFrames {
   void out_of_place(const Channel& channel);
 
   // Copies what is still borrowed from the client link's buffer. At the end of a turn.
-  void detach_held();
+  void detach_borrowed();
   // Drops the publish whose frames are arriving and all that wait, undoing what they stored. The channel
   // ends.
   void abandon(Channel& channel);
@@ -75,7 +75,7 @@ class PublishFrames {
   Closing& closing_;
   Stamper& stamper_;
   UploadJobs& jobs_;
-  std::vector<uint16_t> held_;  // channels whose publish waits for frames behind this turn's
+  std::vector<uint16_t> borrowing_;  // channels whose publish waits for frames behind this turn's
 };
 
 }  // namespace bellhop

@@ -43,7 +43,7 @@ void PublishPump::pump(Channel& channel) {
   auto goes_on = [&] { return !state_.ending && (channel.end.is_open() || channel.end.is_client_closing()); };
   while (!channel.publishes.empty() && goes_on()) {
     const PublishQueue::Entry& front = channel.publishes.front();
-    if (front.kind == Kind::job && !front.job->settled) return;
+    if (front.kind == Kind::job && !front.job->is_done) return;
     if (front.kind == Kind::method && waits_for_hops(channel, proto::whole_frame(front.frames).payload))
       return;
     PublishQueue::Entry entry = channel.publishes.pop_front();

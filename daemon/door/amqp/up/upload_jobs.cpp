@@ -53,7 +53,7 @@ bool UploadJobs::begin(Channel& channel, ClaimStore* store) {
 void UploadJobs::refuse(Channel& channel, uint16_t code, std::string text, bool closes) {
   channel.in.stage = PublishAssembly::Stage::dropping;
   auto job = job_of(channel.in);
-  job->settled = true;
+  job->is_done = true;
   job->refused_code = code;
   job->refused_text = std::move(text);
   job->refusal_closes = closes;
@@ -77,7 +77,7 @@ void UploadJobs::finish(const std::shared_ptr<PublishJob>& job) {
   if (job->upload == nullptr) {
     job->reserved = {};
     job->memory.become(MemoryUse::publish);
-    job->settled = true;
+    job->is_done = true;
     return;
   }
   job->slot.finish();
@@ -99,7 +99,7 @@ void UploadJobs::uploaded(PublishJob& job, Result<Claim> result) {
     job.refused_text =
         "INTERNAL_ERROR - " + (result.error().starts_with(where) ? result.error() : where + result.error());
   }
-  job.settled = true;
+  job.is_done = true;
   job.end_transfer();
 }
 

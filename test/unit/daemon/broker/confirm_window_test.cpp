@@ -31,14 +31,14 @@ struct Window {
     window.settle_local(tag, nack, answers);
     return answers;
   }
-  Answers deny(uint64_t tag) {
+  Answers return_lost(uint64_t tag) {
     Answers answers;
-    window.deny(tag, answers);
+    window.return_lost(tag, answers);
     return answers;
   }
-  Answers release(uint64_t tag) {
+  Answers return_handed(uint64_t tag) {
     Answers answers;
-    window.release(tag, answers);
+    window.return_handed(tag, answers);
     return answers;
   }
 };
@@ -69,12 +69,12 @@ TEST_CASE("multiple towards the client stops at an unsettled tag", "[confirm_win
 TEST_CASE("an ack waits for the return that precedes it", "[confirm_window]") {
   Window w;
   for (int i = 0; i < 3; ++i) w.window.push_relayed();
-  w.window.hold(1);
+  w.window.await_return(1);
   CHECK_FALSE(w.window.is_plain());
   CHECK(w.broker(3, true) == Answers{{2, false, false}, {3, false, false}});
   CHECK(w.window.unsettled() == 1);
-  CHECK(w.release(1) == Answers{{1, false, false}});
-  CHECK(w.release(1).empty());
+  CHECK(w.return_handed(1) == Answers{{1, false, false}});
+  CHECK(w.return_handed(1).empty());
   CHECK(w.window.unsettled() == 0);
   CHECK(w.window.is_plain());
 }
@@ -82,22 +82,22 @@ TEST_CASE("an ack waits for the return that precedes it", "[confirm_window]") {
 TEST_CASE("a nack that arrives while held stays a nack", "[confirm_window]") {
   Window w;
   w.window.push_relayed();
-  w.window.hold(1);
+  w.window.await_return(1);
   CHECK(w.broker(1, false, true).empty());
   CHECK(w.local(1, false).empty());
-  CHECK(w.release(1) == Answers{{1, false, true}});
+  CHECK(w.return_handed(1) == Answers{{1, false, true}});
 }
 
 TEST_CASE("a publish whose return cannot be handed over is nacked, before or after the broker's ack",
           "[confirm_window]") {
   Window w;
   for (int i = 0; i < 3; ++i) w.window.push_relayed();
-  w.window.hold(1);
+  w.window.await_return(1);
   CHECK(w.broker(1).empty());
-  CHECK(w.deny(1) == Answers{{1, false, true}});
-  w.window.hold(2);
-  CHECK(w.deny(2) == Answers{{2, false, true}});
-  CHECK(w.deny(2).empty());
+  CHECK(w.return_lost(1) == Answers{{1, false, true}});
+  w.window.await_return(2);
+  CHECK(w.return_lost(2) == Answers{{2, false, true}});
+  CHECK(w.return_lost(2).empty());
   CHECK(w.broker(2).empty());
   CHECK(w.window.is_plain());
   CHECK(w.broker(3) == Answers{{3, false, false}});
@@ -186,7 +186,7 @@ struct Model {
     }
     return tokens;
   }
-  void release(uint64_t tag) {
+  void return_handed(uint64_t tag) {
     Publish& p = all[tag];
     p.held = false;
     if (!p.kept) return;
@@ -262,13 +262,13 @@ TEST_CASE("random publishes and answers match a naive model", "[confirm_window]"
         case 5:
           if (known && model.all[some_tag].open) {
             model.all[some_tag].held = true;
-            window.hold(some_tag);
+            window.await_return(some_tag);
           }
           break;
         case 6:
           if (known) {
-            model.release(some_tag);
-            window.release(some_tag, answers);
+            model.return_handed(some_tag);
+            window.return_handed(some_tag, answers);
           }
           break;
         default: {

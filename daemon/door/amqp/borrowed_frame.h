@@ -1,4 +1,4 @@
-// HeldFrame: a frame whose bytes are borrowed from a link's buffer while its batch is handled, and owned
+// BorrowedFrame: a frame whose bytes are borrowed from a link's buffer while its batch is handled, and owned
 // afterwards. One thread (the session's).
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace bellhop {
 
-class HeldFrame {
+class BorrowedFrame {
  public:
   void borrow(Bytes bytes) {
     view_ = bytes;
