@@ -6,7 +6,7 @@ import pytest
 
 from support import amqp
 from support.checks import CHECK, Consumer, Marker, Side, body_of, check
-from support.publishing import publisher
+from support.publishing import begin_hops, publisher
 from support.rabbitmq import TIME_FACTOR, wait_until
 
 LATER = "22222222-2222-4333-8444-555555555555"
@@ -63,13 +63,7 @@ def test_a_hop_that_is_too_large_to_be_collected_is_refused_before_its_body(bell
 def test_many_hops_that_are_never_completed_leave_room_for_others(bellhop, broker, name):
     daemon = bellhop({"limits": {"inflight_bytes": "8MiB"}})
     client = amqp.connect(daemon.socket)
-    size = 65_000
-    for _ in range(300):
-        channel = client.channel()
-        channel.call("confirm.select")
-        client.send_raw(amqp.frame(1, channel.number, amqp.encode_method("basic.publish", exchange="bellhop.next")) +
-                        amqp.frame(2, channel.number, amqp.encode_header(size, {})) +
-                        amqp.frame(3, channel.number, b"x" * (size - 1)))
+    begin_hops(client, 300)
     daemon.wait_log("more than limits.inflight_bytes")
     other = amqp.connect(daemon.socket).channel()
     other.call("confirm.select")

@@ -246,14 +246,21 @@ def test_what_a_client_publishes_in_the_rest_before_the_close_was_not_accepted(b
     assert broker.channel().call("queue.delete", queue=queue).message_count == confirmed
 
 
-def test_a_store_that_stands_still_does_not_keep_the_process(bellhop, gate, name):
-    daemon = bellhop({"limits": {"drain_timeout": "3s"}}, env=gate.env, expect_exit=1)
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    queue = channel.declare(name(), exclusive=True)
-    channel.call("confirm.select")
-    gate.close()
-    channel.publish("", queue, b"x" * 100_000)
+@pytest.fixture
+def waiting_for_its_store(session, gate):
+    """daemon, client = waiting_for_its_store(drain_timeout): a client with a publish whose upload stands still."""
+    def run(drain_timeout):
+        daemon, client, channel, queue = session({"limits": {"drain_timeout": drain_timeout}}, env=gate.env, expect_exit=1)
+        channel.call("confirm.select")
+        gate.close()
+        channel.publish("", queue, b"x" * 100_000)
+        return daemon, client
+
+    return run
+
+
+def test_a_store_that_stands_still_does_not_keep_the_process(waiting_for_its_store):
+    daemon, client = waiting_for_its_store("3s")
     wait_until(lambda: daemon.debris() or daemon.threads() > 3, what="the upload")
     began = time.monotonic()
     daemon.sigterm()
@@ -265,14 +272,8 @@ def test_a_store_that_stands_still_does_not_keep_the_process(bellhop, gate, name
     assert re.search(r"claim [0-9a-f-]{36} in store 'claims' is left behind", daemon.log)
 
 
-def test_a_second_signal_ends_at_once_what_waits_for_a_store(bellhop, gate, name):
-    daemon = bellhop({"limits": {"drain_timeout": "60s"}}, env=gate.env, expect_exit=1)
-    client = amqp.connect(daemon.socket)
-    channel = client.channel()
-    queue = channel.declare(name(), exclusive=True)
-    channel.call("confirm.select")
-    gate.close()
-    channel.publish("", queue, b"x" * 100_000)
+def test_a_second_signal_ends_at_once_what_waits_for_a_store(waiting_for_its_store):
+    daemon, client = waiting_for_its_store("60s")
     client.abort()
     drain(daemon)
     daemon.wait_log("closed peer=")  # no session is left, the store is being closed

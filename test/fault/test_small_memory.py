@@ -9,6 +9,7 @@ import pytest
 from support import amqp
 from support.bellhop import Bellhop
 from support.checks import CHECK, Consumer, Marker, Side, check
+from support.publishing import begin_hops
 from support.rabbitmq import TIME_FACTOR, wait_until
 
 MIB = 1 << 20
@@ -134,15 +135,9 @@ def test_large_bodies_that_are_parked_since_their_consumers_have_gone(small, bro
 
 def test_halves_of_hops_on_many_channels(small):
     daemon = small()
-    size = 65_000
     clients = [amqp.connect(daemon.socket) for _ in range(3)]
     for client in clients:
-        for _ in range(250):
-            channel = client.channel()
-            channel.call("confirm.select")
-            client.send_raw(amqp.frame(1, channel.number, amqp.encode_method("basic.publish", exchange="bellhop.next")) +
-                            amqp.frame(2, channel.number, amqp.encode_header(size, {})) +
-                            amqp.frame(3, channel.number, b"x" * (size - 1)))
+        begin_hops(client, 250)
     daemon.wait_log("more than limits.inflight_bytes")
 
 

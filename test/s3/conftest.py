@@ -6,6 +6,7 @@ import os
 import pytest
 
 from support.s3 import S3rver, certificates
+from support.s3_proxy import S3Proxy
 
 WITH_CEPH = bool(os.environ.get("BELLHOP_TEST_CEPH"))
 
@@ -52,3 +53,11 @@ def own_s3(tmp_path):
     """A server that the test may kill."""
     with S3rver(tmp_path) as server:
         yield server
+
+
+@pytest.fixture
+def proxy(request):
+    """Stands before `s3` when the test uses that, else before `plain_s3rver`."""
+    server = request.getfixturevalue("s3" if "s3" in request.fixturenames else "plain_s3rver")
+    with S3Proxy(server.address) as proxy:
+        yield proxy

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from support.checks import Consumer, Side, body_of
-from support.publishing import publisher
+from support.checks import Consumer, body_of
 from support.rabbitmq import wait_until
-from support.s3_proxy import INTERNAL, Reply, S3Proxy
+from support.s3_proxy import INTERNAL, Reply
+from support.s3_setting import S3Setting
 
 MIB = 1 << 20
 SMALL, IN_PARTS = body_of(100_000), body_of(66 * MIB)
@@ -22,26 +22,10 @@ def etag_of(body):
     return {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}
 
 
-@pytest.fixture
-def proxy(s3):
-    with S3Proxy(s3.address) as proxy:
-        yield proxy
-
-
-class Setting:
-    def __init__(self, bellhop, broker, name, s3, proxy, **keys):
-        self.prefix = name("answers") + "/"
-        self.s3, self.proxy = s3, proxy
-        keys = {"retries": 1, "timeout": "10s", **keys}
-        self.daemon = bellhop({"stores": {"archive": s3.store(endpoint=proxy.endpoint, prefix=self.prefix, probe=False, **keys)}})
-        self.side = Side(broker, name())
-        self.up = publisher(self.daemon)
-        self.tag = 0
-
+class Setting(S3Setting):
     def publish(self, body):
         """Whether it was confirmed. What is confirmed is there; what is not is not."""
-        self.tag += 1
-        self.up.channel.publish("", self.side.queue, body)
+        self.send(body)
         acked = self.up.channel.wait_for(("basic.ack", "basic.nack"), timeout=60).name == "basic.ack"
         self.proxy.rule = None
         wait_until(lambda: self.objects() == ([body] if acked else []), what="the object there" if acked else "no object there")
@@ -52,13 +36,10 @@ class Setting:
         answers = [self.s3.client.request("GET", f"/{self.s3.bucket}/{each}") for each in self.s3.names(self.prefix)]
         return [body if status == 200 else None for status, _, body in answers]
 
-    def refused(self):
-        return self.daemon.wait_log(r"publish refused .*code=541 reason=\"(.*)\"").group(1)
-
 
 @pytest.fixture
 def setting(bellhop, broker, name, s3, proxy):
-    return lambda **keys: Setting(bellhop, broker, name, s3, proxy, **keys)
+    return lambda **keys: Setting(bellhop, broker, name, s3, proxy, **{"retries": 1, "timeout": "10s", **keys})
 
 
 def completes(request):

@@ -10,7 +10,7 @@ from support.aws import KINDS, METADATA_TOKEN, ROLES, AwsServices
 from support.checks import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
-from support.s3_proxy import Answer, S3Proxy
+from support.s3_proxy import Answer
 
 PAYLOAD = body_of(100_000)
 
@@ -19,12 +19,6 @@ PAYLOAD = body_of(100_000)
 def aws():
     with AwsServices() as aws:
         yield aws
-
-
-@pytest.fixture
-def proxy(plain_s3rver):
-    with S3Proxy(plain_s3rver.address) as proxy:
-        yield proxy
 
 
 def key_of(request):

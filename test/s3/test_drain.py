@@ -9,15 +9,9 @@ import pytest
 from support.checks import Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import TIME_FACTOR, wait_until
-from support.s3_proxy import Hang, S3Proxy
+from support.s3_proxy import Hang
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def proxy(plain_s3rver):
-    with S3Proxy(plain_s3rver.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture

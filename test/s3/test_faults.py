@@ -9,43 +9,23 @@ from support.checks import Consumer, Side, body_of, check
 from support.publishing import publisher
 from support.rabbitmq import free_port
 from support.s3 import S3rver
-from support.s3_proxy import INTERNAL, SLOW_DOWN, UNAVAILABLE, Answer, Endless, Hang, ResetDown, ResetUp, S3Proxy, Trickle
+from support.s3_proxy import INTERNAL, SLOW_DOWN, UNAVAILABLE, Answer, Endless, Hang, ResetDown, ResetUp, Trickle
+from support.s3_setting import S3Setting
 
 MIB = 1 << 20
 PAYLOAD = body_of(100_000)
 FAKETIME = str(next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")))
 
 
-@pytest.fixture
-def proxy(s3):
-    with S3Proxy(s3.address) as proxy:
-        yield proxy
-
-
-class Setting:
-    """A bellhop whose store is behind the proxy, with a queue and a publisher."""
-
-    def __init__(self, bellhop, broker, name, s3, proxy, **keys):
-        self.prefix = name("faults") + "/"
-        self.s3, self.proxy = s3, proxy
-        self.daemon = bellhop({"stores": {"archive": s3.store(endpoint=proxy.endpoint, prefix=self.prefix, probe=False, **keys)}})
-        self.side = Side(broker, name())
-        self.up = publisher(self.daemon)
-        self.tag = 0
-
+class Setting(S3Setting):
     def publish(self, body, answer="basic.ack", timeout=60):
-        self.tag += 1
-        self.up.channel.publish("", self.side.queue, body)
+        self.send(body)
         return self.up.channel.expect(answer, delivery_tag=self.tag, timeout=timeout)
 
     def comes_back(self, *bodies):
         consumer = Consumer(self.daemon, self.side.queue)
         for body in bodies:
             assert consumer.deliver(timeout=60).body == body
-
-    def refused(self):
-        """What the log says of the publish that was nacked."""
-        return self.daemon.wait_log(r"publish refused .*code=541 reason=\"(.*)\"").group(1)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from support.checks import Consumer, Side, body_of
 from support.publishing import publisher
-from support.s3_proxy import Endless, EndlessHead, Reply, S3Proxy
+from support.s3_proxy import Endless, EndlessHead, Reply
 
 MIB = 1 << 20
 BODY = body_of(100_000)
@@ -34,12 +34,6 @@ ANSWERS = {
     "XML that is cut": Reply(400, {}, b"<Error><Code>No"),
     "nothing but a status": Reply(200, {}, b"", sized=False),
 }
-
-
-@pytest.fixture
-def proxy(plain_s3rver):
-    with S3Proxy(plain_s3rver.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture

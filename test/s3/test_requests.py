@@ -16,12 +16,6 @@ NO = Answer(403, "AccessDenied")
 TOKEN = "FwoGZXIvYXdzEJr//////////token=="
 
 
-@pytest.fixture
-def proxy(plain_s3rver):
-    with S3Proxy(plain_s3rver.address) as proxy:
-        yield proxy
-
-
 def first(proxy, method="PUT"):
     return wait_until(lambda: next(iter(proxy.seen(method)), None), what=f"a {method}")
 

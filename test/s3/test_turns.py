@@ -7,18 +7,12 @@ import pytest
 from support.checks import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
-from support.s3_proxy import UNAVAILABLE, Hang, S3Proxy
+from support.s3_proxy import UNAVAILABLE, Hang
 
 MIB = 1 << 20
 PAYLOAD = body_of(100_000)
 HELD = body_of(70_001)
 AT_ONCE = 16  # what a session has under way by default: limits.transfers_per_session
-
-
-@pytest.fixture
-def proxy(plain_s3rver):
-    with S3Proxy(plain_s3rver.address) as proxy:
-        yield proxy
 
 
 @pytest.fixture

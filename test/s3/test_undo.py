@@ -8,7 +8,7 @@ from support.bellhop import run_cli
 from support.checks import Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
-from support.s3_proxy import Answer, Delay, S3Proxy
+from support.s3_proxy import Answer, Delay
 
 MIB = 1 << 20
 
@@ -28,12 +28,6 @@ def wait_aborted(s3, proxy, prefix):
     wait_until(lambda: [r for r in proxy.seen("DELETE", "uploadId=") if r.status == status], what="the upload aborted")
     if s3.lists_uploads:
         assert s3.uploads(prefix) == []
-
-
-@pytest.fixture
-def proxy(s3):
-    with S3Proxy(s3.address) as proxy:
-        yield proxy
 
 
 def store(s3, proxy, prefix):

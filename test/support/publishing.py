@@ -36,6 +36,16 @@ def publisher(daemon, confirm=True, **options):
     return types.SimpleNamespace(client=client, channel=channel)
 
 
+def begin_hops(client, count, size=65_000):
+    """Publishes to bellhop.next, each on a channel of its own, and each without its last byte."""
+    for _ in range(count):
+        channel = client.channel()
+        channel.call("confirm.select")
+        client.send_raw(amqp.frame(1, channel.number, amqp.encode_method("basic.publish", exchange="bellhop.next")) +
+                        amqp.frame(2, channel.number, amqp.encode_header(size, {})) +
+                        amqp.frame(3, channel.number, b"x" * (size - 1)))
+
+
 def declare(broker, queue, **options):
     """Declares a queue directly at the broker, on a channel of its own, which is returned."""
     channel = broker.channel()
