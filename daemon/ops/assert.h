@@ -12,7 +12,7 @@ namespace bellhop {
 // Any thread. Logs `text`, waits up to a second until the log is written, and aborts.
 [[noreturn]] void die(const std::string& text);
 // What BELLHOP_ASSERT calls.
-[[noreturn]] void assertion_failed(const char* file, int line, const char* what);
+[[noreturn, gnu::cold]] void assertion_failed(const char* file, int line, const char* what);
 
 }  // namespace bellhop
 

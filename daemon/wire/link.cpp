@@ -89,12 +89,6 @@ void Link::close(std::function<void()> closed) {
 
 // --- in ---
 
-void Link::consume(size_t count) {
-  BELLHOP_ASSERT(count <= end_ - begin_, "no more is consumed than is unread");
-  begin_ += count;
-  wake_if_full();
-}
-
 void Link::pause_reading() {
   if (paused_) return;
   paused_ = true;

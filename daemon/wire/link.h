@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/ops/assert.h"
 #include "daemon/ops/file_descriptor.h"
 #include "daemon/wire/outbox.h"
 #include "daemon/wire/tls_stream.h"
@@ -62,7 +63,11 @@ class Link {
   // another link's outbox that is flushed before.
   Bytes unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Precondition: count <= unread().size().
-  void consume(size_t count);
+  void consume(size_t count) {
+    BELLHOP_ASSERT(count <= end_ - begin_, "no more is consumed than is unread");
+    begin_ += count;
+    wake_if_full();
+  }
   // The next frame needs `need_bytes` from the start of unread(): the buffer grows to hold them before the
   // next read. The owner bounds this (frame_max). Without this call a full buffer stops reading until
   // something is consumed.

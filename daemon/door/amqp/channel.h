@@ -53,6 +53,7 @@ struct Channel {
   DeliveryAssembly out;
   DeliveryQueue deliveries, returns;
   DeliveryQueue& queue_of(DeliveryKind kind) { return kind == DeliveryKind::returned ? returns : deliveries; }
+  bool has_queued_deliveries() const { return !deliveries.empty() || !returns.empty(); }
   TagWindow tags;
   // tx: what bellhop settled itself since the last commit. A rollback takes it back, so that it is said
   // again.

@@ -31,8 +31,7 @@ void Closing::close(Channel& channel, uint16_t code, const std::string& text, ui
   put_close(to_broker_.tail(), method::channel_close, channel.id, {200, "closed", 0, 0});
 }
 
-void Closing::publish_is_whole(Channel& channel) {
-  if (!channel.end.when_whole_) return;
+void Closing::close_when_whole(Channel& channel) {
   const auto reason = *std::exchange(channel.end.when_whole_, std::nullopt);
   close(channel, reason.code, reason.text);
 }

@@ -38,7 +38,9 @@ class Closing {
   // broker's answers to what the channel said before have passed. `method`: the client's, 0 for none.
   void close(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
   // The broker has the whole publish that was being relayed: a close that waited for that follows.
-  void publish_is_whole(Channel& channel);
+  void publish_is_whole(Channel& channel) {
+    if (channel.end.when_whole_) close_when_whole(channel);
+  }
 
   // The client's channel.close is about to go up.
   void on_client_close(Channel& channel);
@@ -58,6 +60,7 @@ class Closing {
   void forget_all();
 
  private:
+  void close_when_whole(Channel& channel);
   void tell_untold();
   void end_relayed(Channel& channel);
   void abandon(Channel& channel);

@@ -7,18 +7,17 @@ using namespace proto;
 bool BrokerFrames::on_frame(Channel& channel, const Frame& frame) {
   // The broker has closed the channel and sends nothing more on it.
   if (channel.end.is_over_at_broker()) return true;
-  switch (frame.type) {
-    case frame_method:
-      return on_method(channel, frame);
-    case frame_header:
-      if (!contents_.on_header(channel, frame)) return false;
-      break;
-    default:
-      if (!contents_.on_body(channel, frame)) return false;
-  }
-  // In its turn: what the broker says next may be relayed if nothing waits any more.
+  if (frame.type == frame_method) return on_method(channel, frame);
+  if (channel.has_queued_deliveries()) return on_queued_content(channel, frame);
+  return frame.type == frame_header ? contents_.on_header(channel, frame) : contents_.on_body(channel, frame);
+}
+
+// Handed over in its turn: what the broker says next may be relayed if nothing waits any more.
+bool BrokerFrames::on_queued_content(Channel& channel, const Frame& frame) {
+  const bool is_right =
+      frame.type == frame_header ? contents_.on_header(channel, frame) : contents_.on_body(channel, frame);
   if (channel.out.stage == DeliveryAssembly::Stage::idle) pump_.pump(channel);
-  return true;
+  return is_right;
 }
 
 bool BrokerFrames::on_method(Channel& channel, const Frame& frame) {

@@ -25,6 +25,7 @@ class BrokerFrames {
   bool on_frame(Channel& channel, const proto::Frame& frame);
 
  private:
+  bool on_queued_content(Channel& channel, const proto::Frame& frame);
   bool on_method(Channel& channel, const proto::Frame& frame);
   bool end_consumer(Channel& channel, const proto::Frame& frame, bool is_asked);
 

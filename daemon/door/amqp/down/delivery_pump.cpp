@@ -54,7 +54,7 @@ void DeliveryPump::pump(Channel& channel) {
 }
 
 void DeliveryPump::pump_channel(Channel& channel) {
-  if (channel.deliveries.empty() && channel.returns.empty()) return;
+  if (!channel.has_queued_deliveries()) return;
   pump_queues(channel);
   if (!has_held_consumer_end(channel.deliveries)) return;
   end_held_consumers(channel);

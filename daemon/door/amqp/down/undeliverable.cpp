@@ -17,8 +17,6 @@ namespace bellhop {
 
 namespace {
 
-constexpr uint64_t parking_bytes_high = uint64_t{16} << 20;
-constexpr size_t on_their_way_max = 256;  // RabbitMQ: 200 a channel, and what the sockets hold of large ones
 constexpr size_t aside_max = 64;
 constexpr Backoff backoff{200, 10000};
 
@@ -198,10 +196,6 @@ std::optional<uint64_t> Undeliverable::tick() {
     aside_.push_back(std::move(aside));
   }
   return next;
-}
-
-bool Undeliverable::is_full() const {
-  return parking_->bytes >= parking_bytes_high && parking_->parks >= on_their_way_max * channels_.count();
 }
 
 // False: there is no consumer to hand it to.

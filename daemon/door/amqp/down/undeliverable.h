@@ -58,9 +58,15 @@ class Undeliverable {
   bool is_parking_gets() const { return parking_->gets != 0; }
   // So much is on its way that the broker is not read. Its answers stand behind what it had sent before, of
   // which RabbitMQ has only so many on their way, whatever their size.
-  bool is_full() const;
+  bool is_full() const {
+    return parking_->bytes >= bytes_high && parking_->parks >= on_their_way_max * channels_.count();
+  }
 
  private:
+  static constexpr uint64_t bytes_high = uint64_t{16} << 20;
+  // RabbitMQ: 200 a channel, and what the sockets hold of large ones.
+  static constexpr size_t on_their_way_max = 256;
+
   // What is on its way to parked queues.
   struct Parking {
     size_t parks = 0, gets = 0;

@@ -5,13 +5,6 @@
 
 namespace bellhop {
 
-namespace {
-
-constexpr uint64_t backlog_bytes_high = 16 << 20;  // more is held for the client: the broker is not read
-constexpr uint64_t get_backlog_bytes_high = 4 * backlog_bytes_high;
-
-}  // namespace
-
 Relay::Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outbox& client_outbox,
              Outbox& broker_outbox, std::shared_ptr<Executor> executor)
     : state_(state),
@@ -52,14 +45,6 @@ Relay::~Relay() {
   closing_.forget_all();
 }
 
-bool Relay::on_broker_frame(const proto::Frame& frame) {
-  if (private_channel_ != nullptr && frame.channel == private_channel_->id())
-    return private_channel_->on_frame(frame);
-  Channel* channel = channels_.find(frame.channel);
-  if (channel == nullptr) return true;
-  return broker_frames_.on_frame(*channel, frame);
-}
-
 void Relay::pump() {
   publish_pump_.pump();
   delivery_pump_.pump();
@@ -89,16 +74,6 @@ bool Relay::is_drained() const {
 
 bool Relay::owes_content(bool has_broker) const {
   return channels_.has_returns() || body_stream_.is_streaming() || (to_client_.is_busy() && has_broker);
-}
-
-bool Relay::has_room_for_deliveries() const {
-  if (body_stream_.is_streaming() || undeliverable_.is_full()) return false;
-  // What a get's park holds up is freed only by what the broker says next, and that stands behind the
-  // deliveries that it sent before.
-  const uint64_t held_bytes = memory_.held_for_client_bytes();
-  return (held_bytes < backlog_bytes_high && !memory_.holds_too_much()) ||
-         memory_.leases(MemoryUse::arriving_claim) != 0 ||
-         (undeliverable_.is_parking_gets() && held_bytes < get_backlog_bytes_high);
 }
 
 void Relay::end_of_client_frames() {

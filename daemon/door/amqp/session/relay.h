@@ -31,8 +31,13 @@ class Relay final : private UpperHalf, private LowerHalf {
   // A frame of the client for a channel. False: it has to wait for a transfer to end, and is to be given
   // again.
   bool on_client_frame(const proto::Frame& frame) { return client_frames_.on_frame(frame); }
-  // A frame of the broker for a channel. False: the broker broke the protocol.
-  bool on_broker_frame(const proto::Frame& frame);
+  // A frame of the broker for a channel of the client's, or for bellhop's own. False: the broker broke the
+  // protocol.
+  bool on_broker_frame(const proto::Frame& frame) {
+    Channel* channel = channels_.find(frame.channel);
+    return channel == nullptr || broker_frames_.on_frame(*channel, frame);
+  }
+  bool on_private_frame(const proto::Frame& frame) { return private_channel_->on_frame(frame); }
   // Does what can be done now of what waited. Once a turn, after the frames and before the flush.
   void pump();
   // Copies what is still borrowed from the links' buffers. At the end of a turn.
@@ -56,7 +61,15 @@ class Relay final : private UpperHalf, private LowerHalf {
   // without the broker.)
   bool owes_content(bool has_broker) const;
   // The broker's frames may be handled: what is held for the client is not too much.
-  bool has_room_for_deliveries() const;
+  bool has_room_for_deliveries() const {
+    if (body_stream_.is_streaming() || undeliverable_.is_full()) return false;
+    const uint64_t held_bytes = memory_.held_for_client_bytes();
+    if (held_bytes < backlog_bytes_high && !memory_.holds_too_much()) return true;
+    // What a get's park holds up is freed only by what the broker says next, and that stands behind the
+    // deliveries that it sent before.
+    return memory_.leases(MemoryUse::arriving_claim) != 0 ||
+           (undeliverable_.is_parking_gets() && held_bytes < 4 * backlog_bytes_high);
+  }
 
   // Nothing more comes from the client: complete publishes stay, others are dropped; what no_ack consumers
   // were not handed is parked.
@@ -67,6 +80,8 @@ class Relay final : private UpperHalf, private LowerHalf {
   void abandon();
 
  private:
+  static constexpr uint64_t backlog_bytes_high = 16 << 20;  // more is held for the client: too much
+
   void abandon_publishes(Channel& channel) override { publish_frames_.abandon(channel); }
   void park_unhanded(Channel& channel) override { undeliverable_.park_all_unhanded(channel); }
   void abandon_deliveries(Channel& channel) override;

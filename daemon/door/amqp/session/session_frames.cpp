@@ -75,13 +75,12 @@ bool Session::on_broker_frame(const Frame& frame) {
   if (stage_ < Stage::running || frame.type == frame_heartbeat) return false;
   if (broker_leg_ == Leg::close_sent && !is_client_closing()) return true;
   if (relay_ == nullptr) return true;
-  if (frame.channel != state_.private_channel_id) {
-    if (state_.ending && client_leg_ != Leg::open) return true;  // nothing stands behind a connection.close
-    // An answer. The client library must not read it together with the close.
-    if (rest_deadline_ms_ != 0 && frame.type == frame_method &&
-        method_number(frame.payload) != method::basic_deliver)
-      set_deadline(rest_deadline_ms_, rest_ms);
-  }
+  if (frame.channel == state_.private_channel_id) return relay_->on_private_frame(frame);
+  if (state_.ending && client_leg_ != Leg::open) return true;  // nothing stands behind a connection.close
+  // An answer. The client library must not read it together with the close.
+  if (rest_deadline_ms_ != 0 && frame.type == frame_method &&
+      method_number(frame.payload) != method::basic_deliver)
+    set_deadline(rest_deadline_ms_, rest_ms);
   return relay_->on_broker_frame(frame);
 }
 

@@ -17,19 +17,22 @@ bool is_backed_up(Link& link) {
 }  // namespace
 
 bool Session::client_may_advance() const {
+  if (stage_ == Stage::running && client_leg_ == Leg::open && farewell_.empty())
+    return !client_wants_close_ && !stalled_ && !state_.ending &&
+           (rest_deadline_ms_ == 0 || state_.client_gone) && !is_backed_up(*broker_) &&
+           !memory_.over_budget();
   // A client may send its whole handshake at once: later parts wait for their turn.
   if (stage_ == Stage::handshake)
     return client_leg_ == Leg::open && !client_wants_close_ && handshake_->awaits_client();
-  if (client_leg_ == Leg::close_sent || !farewell_.empty()) return true;
-  return stage_ == Stage::running && client_leg_ == Leg::open && !client_wants_close_ && !stalled_ &&
-         !state_.ending && (rest_deadline_ms_ == 0 || state_.client_gone) && !is_backed_up(*broker_) &&
-         !memory_.over_budget();
+  return client_leg_ == Leg::close_sent || !farewell_.empty();
 }
 
 bool Session::broker_may_advance() const {
-  if (broker_leg_ == Leg::close_sent && !is_client_closing()) return true;
-  if (broker_leg_ == Leg::closed || broker_leg_ == Leg::none || is_backed_up(*client_)) return false;
-  return relay_ == nullptr || relay_->has_room_for_deliveries();
+  if (broker_leg_ != Leg::open) {
+    if (broker_leg_ != Leg::close_sent) return false;
+    if (!is_client_closing()) return true;
+  }
+  return !is_backed_up(*client_) && (relay_ == nullptr || relay_->has_room_for_deliveries());
 }
 
 bool Session::is_full() const {

@@ -222,8 +222,8 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
                                 const proto::ContentHeader& header, size_t framing_bytes) {
   PublishAssembly& in = channel.in;
   const bool direct = channel.publishes.empty();
-  PublishQueue::Entry entry;
-  Buffer& out = direct ? to_broker_.tail() : entry.frames;
+  Buffer queued;
+  Buffer& out = direct ? to_broker_.tail() : queued;
   Stamped stamped = stamper_.write(out, channel.id,
                                    {publish, header, *in.plan, nullptr, framing_bytes,
                                     publish.exchange == route_exchange, &exchanges_.missing()},
@@ -255,12 +255,13 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
     return;
   }
   if (stamped.as_it_is) {
-    put(entry.frames, in.method.view());
-    put(entry.frames, in.header.view());
+    put(queued, in.method.view());
+    put(queued, in.header.view());
   }
-  if (framing_bytes != 0)
-    proto::put_frame(entry.frames, proto::frame_body, channel.id, proto::claim_inline_prefix);
-  put(entry.frames, in.start);
+  if (framing_bytes != 0) proto::put_frame(queued, proto::frame_body, channel.id, proto::claim_inline_prefix);
+  put(queued, in.start);
+  PublishQueue::Entry entry;
+  entry.frames = std::move(queued);
   entry.kind = PublishQueue::Entry::Kind::publish;
   entry.open = true;
   entry.sent = std::move(sent);

@@ -146,7 +146,10 @@ class Rig : private SessionHost {
   }
   void broker(const Buffer& frames) {
     const std::vector<Buffer> each = split(frames);
-    for (const Buffer& frame : each) REQUIRE(relay->on_broker_frame(proto::whole_frame(frame)));
+    for (const Buffer& raw : each) {
+      const proto::Frame frame = proto::whole_frame(raw);
+      REQUIRE((frame.channel == private_id ? relay->on_private_frame(frame) : relay->on_broker_frame(frame)));
+    }
     turn();
   }
   void turn() {
