@@ -22,7 +22,7 @@ uint64_t ConfirmWindow::push(uint32_t token, bool relayed) {
                     .relayed = relayed,
                     .open = true,
                     .waits = relayed,
-                    .held = false,
+                    .returning = false,
                     .decided = false,
                     .nack = false};
   if (token != 0) ++special_;
@@ -59,11 +59,11 @@ uint64_t ConfirmWindow::find(uint64_t broker_tag) {
   return entry.relayed && entry.waits && entry.broker_tag == broker_tag ? low : 0;
 }
 
-// The outcome of one publish: told to the client, or kept while it is held.
+// The outcome of one publish: told to the client, or kept while it is returning.
 void ConfirmWindow::settle(uint64_t client_tag, bool nack, std::vector<Answer>& answers) {
   Entry& entry = at(client_tag);
   if (!entry.open || entry.decided) return;
-  if (entry.held) {
+  if (entry.returning) {
     entry.decided = true;
     entry.nack = nack;
     return;
@@ -141,16 +141,16 @@ void ConfirmWindow::settle_local(uint64_t client_tag, bool nack, std::vector<Ans
 void ConfirmWindow::await_return(uint64_t client_tag) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
-  if (!entry.open || entry.held) return;
-  entry.held = true;
+  if (!entry.open || entry.returning) return;
+  entry.returning = true;
   ++special_;
 }
 
 void ConfirmWindow::return_handed(uint64_t client_tag, std::vector<Answer>& answers) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
-  if (!entry.held) return;
-  entry.held = false;
+  if (!entry.returning) return;
+  entry.returning = false;
   --special_;
   if (!entry.decided) return;
   entry.decided = false;
@@ -164,8 +164,8 @@ void ConfirmWindow::return_handed(uint64_t client_tag, std::vector<Answer>& answ
 void ConfirmWindow::return_lost(uint64_t client_tag, std::vector<Answer>& answers) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
-  if (!entry.held) return;
-  entry.held = false;
+  if (!entry.returning) return;
+  entry.returning = false;
   entry.decided = false;
   --special_;
   settle_local(client_tag, true, answers);

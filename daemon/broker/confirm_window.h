@@ -39,13 +39,13 @@ class ConfirmWindow {
   // return precedes its ack.
   void await_return(uint64_t client_tag);
   void return_handed(uint64_t client_tag, std::vector<Answer>& answers);
-  // A held publish whose return cannot be handed to the client: answers with a nack at once, whatever the
-  // broker says.
+  // A returning publish whose return cannot be handed to the client: answers with a nack at once, whatever
+  // the broker says.
   void return_lost(uint64_t client_tag, std::vector<Answer>& answers);
 
   size_t unsettled() const;
   // Whether the broker's next frame may be relayed as it is: every tag in the window is equal on both sides,
-  // none has a token, none is held or local. Then call settle_relayed instead of on_broker.
+  // none has a token, none is returning or local. Then call settle_relayed instead of on_broker.
   bool is_plain() const;
   bool settle_relayed(uint64_t broker_tag, bool multiple);
 
@@ -55,11 +55,11 @@ class ConfirmWindow {
     uint64_t broker_tag;  // of a local one: the latest broker tag before it, so that the window stays sorted
     uint32_t token;
     bool relayed : 1;
-    bool open : 1;   // the client has no answer yet
-    bool waits : 1;  // the broker has not answered yet
-    bool held : 1;
-    bool decided : 1;  // an outcome came while held
-    bool nack : 1;     // that outcome
+    bool open : 1;       // the client has no answer yet
+    bool waits : 1;      // the broker has not answered yet
+    bool returning : 1;  // its return is on its way to the client
+    bool decided : 1;    // an outcome came meanwhile
+    bool nack : 1;       // that outcome
   };
 
   Entry& at(uint64_t client_tag) { return ring_[client_tag & (ring_.size() - 1)]; }
@@ -79,7 +79,7 @@ class ConfirmWindow {
   uint64_t waits_from_ = 1;  // no entry before it waits for the broker
   size_t unsettled_ = 0;     // open entries
   size_t special_ =
-      0;  // tokens, holds and early local outcomes still in the window: each bars the plain path
+      0;  // tokens, returns and early local outcomes still in the window: each bars the plain path
 };
 
 }  // namespace bellhop

@@ -67,15 +67,13 @@ void BrokerExchanges::forget(const config::Pipeline& pipeline) {
   std::erase(missing_, &pipeline);
 }
 
-void BrokerExchanges::ask_what_it_keeps(const std::string& exchange,
-                                        std::function<void(Keeps keeps)> answer) {
+std::optional<BrokerExchanges::Keeps> BrokerExchanges::ask_what_it_keeps(
+    const std::string& exchange, std::function<void(Keeps keeps)> answer) {
   if (keeps_nothing(exchange)) {
-    answer(Keeps::nothing);
-    return;
+    return Keeps::nothing;
   }
   if (auto found = keeps_.find(exchange); found != keeps_.end()) {
-    answer(found->second);
-    return;
+    return found->second;
   }
   PrivateChannel::Item question;
   question.asks = true;
@@ -99,6 +97,7 @@ void BrokerExchanges::ask_what_it_keeps(const std::string& exchange,
     answer(keeps);
   };
   private_channel_->post(std::move(question));
+  return {};
 }
 
 bool is_plain_direct(std::string_view text) {

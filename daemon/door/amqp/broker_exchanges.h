@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,10 @@ class BrokerExchanges {
 
   // nothing: what it returns no queue has. messages: it delivers later what it returned.
   enum class Keeps { nothing, messages, unknown };
-  // Tells `answer`, at once or later, what the exchange keeps of what it returns.
-  void ask_what_it_keeps(const std::string& exchange, std::function<void(Keeps keeps)> answer);
+  // What the exchange keeps of what it returns, when that is known. Else the broker is asked, and `answer` is
+  // called later.
+  std::optional<Keeps> ask_what_it_keeps(const std::string& exchange,
+                                         std::function<void(Keeps keeps)> answer);
 
  private:
   void ask(const config::Pipeline& pipeline);

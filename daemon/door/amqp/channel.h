@@ -16,6 +16,7 @@
 #include "daemon/door/amqp/consumers.h"
 #include "daemon/door/amqp/delivery_assembly.h"
 #include "daemon/door/amqp/delivery_queue.h"
+#include "daemon/door/amqp/pending.h"
 #include "daemon/door/amqp/publish.h"
 #include "daemon/door/amqp/publish_queue.h"
 #include "proto/method.h"
@@ -41,8 +42,8 @@ struct Channel {
   PublishAssembly in;
   PublishQueue publishes;
   Buffer after_publish;  // frames for the broker that wait for the end of the publish being relayed
-  // Sent on the private channel, not settled: the channel's end waits for them.
-  size_t hops_pending = 0, parks_pending = 0;
+  // Hops and parks that are under way on the private channel: the channel's end waits for them.
+  const Pending::Count pending = std::make_shared<size_t>(0);
   ConfirmWindow confirms;
   std::deque<Sent> sent;
   uint32_t next_token = 1;

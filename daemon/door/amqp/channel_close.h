@@ -25,6 +25,8 @@ class ChannelClose {
   bool is_over_at_broker() const { return is_local() && broker_close_ok_; }
   // Closed by bellhop, and the client does not know yet.
   bool is_untold() const { return untold_.has_value(); }
+  // bellhop closes it when the publish that is being relayed has gone up whole.
+  bool waits_for_whole() const { return when_whole_.has_value(); }
 
  private:
   friend class Closing;

@@ -32,6 +32,8 @@ void Closing::close(Channel& channel, uint16_t code, const std::string& text, ui
 }
 
 void Closing::close_when_whole(Channel& channel) {
+  BELLHOP_ASSERT(channel.end.waits_for_whole() && !channel.is_half_sent(),
+                 "a close waits for a whole publish");
   const auto reason = *std::exchange(channel.end.when_whole_, std::nullopt);
   close(channel, reason.code, reason.text);
 }
@@ -114,18 +116,21 @@ void Closing::on_broker_close_ok(Channel& channel, const Frame& frame) {
   end_relayed(channel);
 }
 
-void Closing::pump() {
-  if (!untold_.empty()) tell_untold();
-  if (unended_.empty()) return;
+bool Closing::pump() {
+  bool has_given_back = !untold_.empty() && tell_untold();
+  if (unended_.empty()) return has_given_back;
   for (uint16_t id : std::exchange(unended_, {})) {
     Channel* found = channels_.find(id);
-    if (found != nullptr && (found->end.is_client_closing() || found->end.is_broker_closing()))
-      end_relayed(*found);
+    if (found != nullptr && (found->end.is_client_closing() || found->end.is_broker_closing()) &&
+        end_relayed(*found))
+      has_given_back = true;
   }
+  return has_given_back;
 }
 
-void Closing::tell_untold() {
-  std::erase_if(untold_, [this](uint16_t id) {
+// True: a channel was told.
+bool Closing::tell_untold() {
+  const size_t ended = std::erase_if(untold_, [this](uint16_t id) {
     Channel* found = channels_.find(id);
     if (found == nullptr || !found->end.untold_) return true;
     // A return comes before the close that it may be the reason of.
@@ -140,17 +145,19 @@ void Closing::tell_untold() {
     if (found->end.crossed_) put_empty_method(to_client_.own(), method::channel_close_ok, id);
     return true;
   });
+  return ended != 0;
 }
 
-// Closes that were relayed: when no close-ok is owed any more and all returns are handed over, the id is
-// free.
-void Closing::end_relayed(Channel& channel) {
-  if (channel.end.client_owes_close_ok_ || channel.end.broker_owes_close_ok_) return;
-  if (channel.returns.empty()) {
-    forget(channel.id);
-  } else {
+// Closes that were relayed: when no close-ok is owed any more and all returns are handed over, the id is free
+// (true).
+bool Closing::end_relayed(Channel& channel) {
+  if (channel.end.client_owes_close_ok_ || channel.end.broker_owes_close_ok_) return false;
+  if (!channel.returns.empty()) {
     unended_.push_back(channel.id);
+    return false;
   }
+  forget(channel.id);
+  return true;
 }
 
 // Aborts what it has under way, and drops what it holds but for its returns: they are still the client's.

@@ -37,10 +37,9 @@ class Closing {
   // Closes a channel by bellhop's own decision, on both legs: the broker is told at once, the client when the
   // broker's answers to what the channel said before have passed. `method`: the client's, 0 for none.
   void close(Channel& channel, uint16_t code, const std::string& text, uint32_t method = 0);
-  // The broker has the whole publish that was being relayed: a close that waited for that follows.
-  void publish_is_whole(Channel& channel) {
-    if (channel.end.when_whole_) close_when_whole(channel);
-  }
+  // The close that waited until the broker has the whole publish that was being relayed. Precondition:
+  // channel.end.waits_for_whole().
+  void close_when_whole(Channel& channel);
 
   // The client's channel.close is about to go up.
   void on_client_close(Channel& channel);
@@ -52,17 +51,16 @@ class Closing {
   void on_broker_close_ok(Channel& channel, const proto::Frame& frame);
 
   // Tells the client of closes that it may know by now, and forgets channels whose last return is handed
-  // over. Once a turn, before the flush.
-  void pump();
+  // over. Once a turn, before the flush. True: a channel gave back what it held.
+  bool pump();
   bool has_untold() const { return !untold_.empty(); }
   // Ends a channel at once, its returns included.
   void forget(uint16_t id);
   void forget_all();
 
  private:
-  void close_when_whole(Channel& channel);
-  void tell_untold();
-  void end_relayed(Channel& channel);
+  bool tell_untold();
+  bool end_relayed(Channel& channel);
   void abandon(Channel& channel);
 
   const SessionState& state_;

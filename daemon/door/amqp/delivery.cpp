@@ -40,7 +40,7 @@ void Delivery::take_object(std::shared_ptr<LocalObject> given) {
 }
 
 void Delivery::fail(std::string why) {
-  BELLHOP_ASSERT(!is(State::parking) && !is(State::handed) && !is(State::settled),
+  BELLHOP_ASSERT(!is(State::parking) && !is(State::handed) && !is(State::ended),
                  "a delivery fails before its outcome is known");
   state_ = State::failed;
   slot.end();
@@ -68,7 +68,7 @@ void Delivery::bring_back() {
 }
 
 void Delivery::make_plain(Buffer given) {
-  BELLHOP_ASSERT(!is(State::fetching) && !is(State::ready) && !is(State::handed) && !is(State::settled),
+  BELLHOP_ASSERT(!is(State::fetching) && !is(State::ready) && !is(State::handed) && !is(State::ended),
                  "a delivery is plain before it is handed over");
   state_ = State::plain;
   spilled_in.reset();
@@ -85,8 +85,8 @@ void Delivery::park() {
   watch.reset();
 }
 
-void Delivery::settle() {
-  state_ = State::settled;
+void Delivery::end() {
+  state_ = State::ended;
   slot.end();
   watch.reset();
 }

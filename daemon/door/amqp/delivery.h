@@ -7,7 +7,7 @@
 //   queued ─► fetching ─► ready ────────► handed (down/fetcher.h, down/body_stream.h)
 //               │ ▲  waiting (no store can be reached)
 //               ▼ ┘
-//             failed ─► parking ─► settled, or plain again (down/undeliverable.h)
+//             failed ─► parking ─► ended, or plain again (down/undeliverable.h)
 //
 // Its state changes only by the functions here, each of which asserts where it may come from. What it holds
 // of the session's memory and transfers ends with it, or earlier by name. One thread (the session's).
@@ -44,7 +44,7 @@ class Delivery {
     handed,     // the client has the content whole
     failed,     // no store gives it, `reason` says why
     parking,    // being sent to the parked queue. A get's waits in its queue for that
-    settled,    // parked, skipped or left: nothing for the client
+    ended,      // parked, given back, skipped or left: nothing for the client
   };
 
   State state() const { return state_; }
@@ -54,11 +54,11 @@ class Delivery {
   void wait_for_transfer(uint64_t now_ms);
   // The stores are asked, from the first on. From plain, waiting or queued.
   void fetch(TransferSlot slot, uint64_t now_ms);
-  // No store can be reached. The transfer's place is given back. From fetching or queued.
+  // No store can be reached. The transfer's place is given back. From fetching.
   void wait_for_store(std::string why);
   // A store gave it. From fetching.
   void take_object(std::shared_ptr<LocalObject> given);
-  // No store gives it, or never will. The transfer's place is given back. Not from parking, handed, settled.
+  // No store gives it, or never will. The transfer's place is given back. Not from parking, handed, ended.
   void fail(std::string why);
   // Its frames go to a file: given back to be written. They count as held until the file has them. From
   // plain.
@@ -72,7 +72,7 @@ class Delivery {
   // From any but handed: also again after it could not be parked.
   void park();
   // Nothing is left for the client. Gives its transfer's place back.
-  void settle();
+  void end();
   // The client has all of it. From ready.
   void hand();
 

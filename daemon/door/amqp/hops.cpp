@@ -50,6 +50,7 @@ struct Hops::Hop {
   Buffer header, body;  // the client's, for a return
   StoredClaim stored;
   MemoryLease memory;
+  Pending pending;
 };
 
 void Hops::release(Channel& channel, PublishJob& job) {
@@ -132,7 +133,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
     return;
   }
   hop->stored.sent();
-  channel.hops_pending++;
+  hop->pending = Pending(channel.pending);
   hop->memory = MemoryLease(memory_, MemoryUse::publish, frames.size() + hop->body.size());
   PrivateChannel::Item item;
   item.exchange = hop->to.exchange;
@@ -171,18 +172,19 @@ void Hops::on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Out
     end(*hop, outcome);
     return;
   }
-  exchanges_.ask_what_it_keeps(hop->to.exchange, [this, hop, outcome](BrokerExchanges::Keeps keeps) {
+  const auto returned = [this, hop, outcome](BrokerExchanges::Keeps keeps) {
     hop->no_queue_has_it = keeps == BrokerExchanges::Keeps::nothing;
     end(*hop, keeps == BrokerExchanges::Keeps::messages ? PrivateChannel::Outcome{} : outcome);
-  });
+  };
+  if (auto keeps = exchanges_.ask_what_it_keeps(hop->to.exchange, returned)) returned(*keeps);
 }
 
 void Hops::end(Hop& hop, const PrivateChannel::Outcome& outcome) {
   using Kind = PrivateChannel::Outcome::Kind;
   hop.memory.end();
+  hop.pending.end();
   Channel* channel = channels_.find(hop.channel, hop.generation);
   if (channel != nullptr) {
-    channel->hops_pending--;
     settled(*channel, hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code,
             outcome.text);
   }

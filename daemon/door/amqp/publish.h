@@ -29,11 +29,9 @@ struct PublishJob {
   Buffer method, header;  // payloads as the client sent them
   const config::Plan* plan = nullptr;
   bool hop = false;
-  uint64_t body_bytes = 0;
   Buffer body;                     // a hop below the threshold: the payload
   std::unique_ptr<Upload> upload;  // null: the body is in `body`
   ClaimStore* store = nullptr;
-  bool complete = false;      // the last body frame came
   bool is_done = false;       // complete, and the upload (if any) has its outcome
   uint16_t refused_code = 0;  // done: not 0 when the publish is refused
   std::string refused_text;

@@ -1,6 +1,6 @@
 // PublishQueue: a channel's order towards the broker. A publish whose body is still on its way to a store
-// holds back every later method of its channel (ARCHITECTURE.md, "Order survives concurrency"). A container:
-// who releases what is up/publish_pump.h.
+// keeps every later method of its channel waiting (ARCHITECTURE.md, "Order survives concurrency"). A
+// container: who releases what is up/publish_pump.h.
 //
 // One thread (the session's).
 #pragma once

@@ -38,7 +38,7 @@ class PublishTracker {
   // The publish that the return arriving on the channel belongs to, taken out of what is remembered; null
   // when there is none.
   std::unique_ptr<Sent> match_return(Channel& channel);
-  // The client has the return of its publish: the confirm that was held for it may follow.
+  // The client has the return of its publish: the confirm that waited for it may follow.
   void return_handed(Channel& channel, uint64_t client_tag);
   // The client cannot be handed the return: the publish is nacked, whatever the broker says of it.
   void return_lost(Channel& channel, uint64_t client_tag);

@@ -1,7 +1,8 @@
 // SessionMemory: what one session holds of messages, as leases. A lease is a number of bytes with a use; it
 // counts as long as it lives, for the session and for the process (limits.inflight_bytes).
 //
-// One thread (the session's): a lease never leaves it. What a store is given is an id, not a lease.
+// One thread (the session's): a lease never leaves it. What a store is given is a weak
+// reference, never a lease.
 #pragma once
 
 #include <array>
@@ -46,7 +47,7 @@ class SessionMemory {
       memory_->add(use_, bytes);
     }
     void shrink(uint64_t bytes) {
-      BELLHOP_ASSERT(bytes <= bytes_, "a lease gives back no more than it has");
+      BELLHOP_ASSERT(memory_ != nullptr && bytes <= bytes_, "a lease gives back no more than it has");
       bytes_ -= bytes;
       memory_->subtract(use_, bytes);
     }

@@ -1,5 +1,6 @@
 // SessionState: the plain facts of one session that its parts read. What the handshake agreed on, and how far
-// the session's end has come. The session writes them; no part is reached from here.
+// the session's end has come. The handshake and the session write them, but for the books that are
+// noted here (exclusive queues, made ids). No part is reached from here.
 // One thread (the session's).
 #pragma once
 

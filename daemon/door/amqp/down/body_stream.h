@@ -41,6 +41,8 @@ class BodyStream {
   void cancel();
 
   bool is_streaming() const { return stream_.has_value(); }
+  // Precondition: is_streaming().
+  const std::shared_ptr<Delivery>& delivery() const { return stream_->delivery; }
   bool is_of(const std::shared_ptr<Delivery>& delivery) const {
     return stream_ && stream_->delivery == delivery;
   }

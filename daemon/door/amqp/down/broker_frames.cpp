@@ -78,6 +78,8 @@ bool BrokerFrames::on_method(Channel& channel, const Frame& frame) {
 // A consumer ended: the client cancelled it (`is_asked`) or the broker did. True: the frame is not for the
 // client, or follows the deliveries that the consumer still gets.
 bool BrokerFrames::end_consumer(Channel& channel, const Frame& frame, bool is_asked) {
+  // What came before is handed over while its consumer is known.
+  if (channel.has_queued_deliveries()) pump_.pump(channel);
   auto tag = decode_consume_ok(frame.payload);
   const bool is_wanted = channel.consumers.end(tag ? tag.value() : std::string_view{}, is_asked);
   if (!tag) return !is_wanted;

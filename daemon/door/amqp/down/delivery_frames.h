@@ -15,21 +15,19 @@
 
 #include "daemon/door/amqp/down/fetcher.h"
 #include "daemon/door/amqp/down/handover.h"
-#include "daemon/door/amqp/down/spill.h"
 
 namespace bellhop {
 
 class DeliveryFrames {
  public:
-  DeliveryFrames(SessionState& state, Channels& channels, SessionMemory& memory, ClientWriter& to_client,
-                 PublishTracker& tracker, Fetcher& fetcher, Spill& spill, Handover& handover)
+  DeliveryFrames(const SessionState& state, Channels& channels, SessionMemory& memory,
+                 ClientWriter& to_client, PublishTracker& tracker, Fetcher& fetcher, Handover& handover)
       : state_(state),
         channels_(channels),
         memory_(memory),
         to_client_(to_client),
         tracker_(tracker),
         fetcher_(fetcher),
-        spill_(spill),
         handover_(handover) {}
 
   // The frames of a content, in their order. False: the broker broke the protocol.
@@ -54,13 +52,12 @@ class DeliveryFrames {
   void finish_claim(Channel& channel);
   std::shared_ptr<Delivery> new_delivery(Channel& channel);
 
-  SessionState& state_;
+  const SessionState& state_;
   Channels& channels_;
   SessionMemory& memory_;
   ClientWriter& to_client_;
   PublishTracker& tracker_;
   Fetcher& fetcher_;
-  Spill& spill_;
   Handover& handover_;
   std::vector<uint16_t> borrowing_;  // channels whose method and header may still be borrowed
 };

@@ -130,10 +130,7 @@ void DeliveryFrames::finish_plain(Channel& channel) {
   out.stage = DeliveryAssembly::Stage::idle;
   if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) channel.gets_awaited.pop_front();
   if (out.queued) {
-    const DeliveryQueue& queue = channel.queue_of(out.kind);
-    queue.back()->open = false;
-    // What stands first is handed over soon.
-    if (queue.size() > 1 || !channel.returns.empty()) spill_.consider(queue.back());
+    channel.queue_of(out.kind).back()->open = false;
     return;
   }
   if (out.kind != DeliveryKind::returned && !out.no_ack && !out.tagged) {

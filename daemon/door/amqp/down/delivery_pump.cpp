@@ -18,22 +18,25 @@ bool is_of_consumer(const Delivery& delivery, const std::string& consumer_tag) {
 // The broker would give it to somebody else if its consumer ended now.
 bool is_undelivered(const Delivery& delivery) {
   return delivery.kind == DeliveryKind::deliver && !delivery.no_ack && !delivery.open &&
-         !delivery.is(State::parking) && !delivery.is(State::handed);
+         !delivery.is(State::parking);
+}
+
+auto first_notice(const DeliveryQueue& queue) {
+  return std::find_if(queue.begin(), queue.end(),
+                      [](const auto& delivery) { return delivery->kind == DeliveryKind::notice; });
 }
 
 // A consumer's end stands behind a delivery that may be held for long.
 bool has_held_consumer_end(const DeliveryQueue& queue) {
   if (queue.notices() == 0) return false;
-  const auto notice = std::find_if(queue.begin(), queue.end(), [](const auto& delivery) {
-    return delivery->kind == DeliveryKind::notice;
-  });
-  return std::any_of(queue.begin(), notice, [](const auto& delivery) { return delivery->waits_for_store(); });
+  return std::any_of(queue.begin(), first_notice(queue),
+                     [](const auto& delivery) { return delivery->waits_for_store(); });
 }
 
 }  // namespace
 
 void DeliveryPump::pump() {
-  if (body_stream_.is_streaming()) body_stream_.pump();
+  if (body_stream_.is_streaming()) pump_stream();
   for (bool again = true; again;) {
     take_failed();
     const size_t count = memory_.leases(MemoryUse::delivery) == 0 ? 0 : channels_.all().size();
@@ -51,6 +54,24 @@ void DeliveryPump::pump() {
 void DeliveryPump::pump(Channel& channel) {
   take_failed();
   pump_channel(channel);
+  if (!channel.deliveries.empty()) spill_.consider(channel.deliveries.back());
+}
+
+// What was streamed to its end is the client's before anything else is written.
+void DeliveryPump::pump_stream() {
+  const std::shared_ptr<Delivery> streamed = body_stream_.delivery();
+  body_stream_.pump();
+  Channel* channel = channels_.of(*streamed);
+  if (channel == nullptr || !streamed->is(State::handed)) return;
+  DeliveryQueue& queue = channel->queue_of(streamed->kind);
+  if (!queue.empty() && queue.front() == streamed) take_handed(*channel, queue);
+}
+
+void DeliveryPump::take_handed(Channel& channel, DeliveryQueue& queue) {
+  const std::shared_ptr<Delivery> front = queue.front();
+  queue.pop_front();
+  handover_.handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
+                   front->client_tag);
 }
 
 void DeliveryPump::pump_channel(Channel& channel) {
@@ -68,9 +89,8 @@ void DeliveryPump::pump_queues(Channel& channel) {
 }
 
 void DeliveryPump::take_failed() {
-  while (fetcher_.has_failed()) {
-    for (const auto& delivery : fetcher_.take_failed()) undeliverable_.take(delivery);
-  }
+  if (!fetcher_.has_failed()) return;
+  for (const auto& delivery : fetcher_.take_failed()) undeliverable_.take(delivery);
 }
 
 // bellhop has closed the channel: what stood behind a return still goes to the client, what is not there yet
@@ -93,15 +113,13 @@ bool DeliveryPump::pump_queue(Channel& channel, DeliveryQueue& queue) {
   while (!queue.empty()) {
     const std::shared_ptr<Delivery> front = queue.front();
     if (front->is(State::handed)) {
-      queue.pop_front();
-      handover_.handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
-                       front->client_tag);
+      take_handed(channel, queue);
       continue;
     }
     if (to_client_.is_busy()) return false;
     if (state_.draining && is_undelivered(*front)) {
       // Not begun, nor waited for: the broker has it back when the connection ends.
-      front->settle();
+      front->end();
       queue.pop_front();
       continue;
     }
@@ -111,12 +129,12 @@ bool DeliveryPump::pump_queue(Channel& channel, DeliveryQueue& queue) {
           "payload stays in the store: {}",
           state_.session_id, channel.id, front->key,
           front->reason.empty() ? front->unavailable : front->reason);
-      front->settle();
+      front->end();
       queue.pop_front();
       continue;
     }
     switch (front->state()) {
-      case State::settled:
+      case State::ended:
         queue.pop_front();
         break;
       case State::queued:
@@ -155,14 +173,15 @@ void DeliveryPump::hand_plain(Channel& channel, DeliveryQueue& queue) {
 }
 
 void DeliveryPump::recover(Channel& channel) {
-  channel.deliveries.take_out_if([&](const std::shared_ptr<Delivery>& delivery) {
-    const bool stays = delivery->no_ack || delivery->kind == DeliveryKind::get_ok || delivery->open ||
-                       delivery->is(State::parking) || delivery->is(State::handed) ||
-                       body_stream_.is_of(delivery);
+  const auto requeued = channel.deliveries.take_out_if([&](const std::shared_ptr<Delivery>& delivery) {
+    const bool is_awaited = delivery->kind == DeliveryKind::get_ok && !delivery->is_answered;
+    const bool stays = delivery->no_ack || is_awaited || delivery->open || delivery->is(State::parking) ||
+                       delivery->is(State::handed) || body_stream_.is_of(delivery);
     // Its tag is the broker's again: nothing is acknowledged for it any more.
     if (stays) delivery->no_ack = true;
     return !stays;
   });
+  for (const auto& delivery : requeued) delivery->end();
   channel.tags.clear();
 }
 
@@ -173,34 +192,38 @@ bool DeliveryPump::end_consumer(Channel& channel, const std::string& consumer_ta
   });
   if (!has_its) return false;
   channel.deliveries.push_frames(channel.id, channel.generation, DeliveryKind::notice, raw, consumer_tag);
+  // In its turn: the tag may be in use again with the broker's next frame.
+  pump_channel(channel);
   return true;
 }
 
 // No consumer's end waits for what may be held for long.
 void DeliveryPump::end_held_consumers(Channel& channel) {
-  const auto notices = channel.deliveries.take_out_if(
-      [](const auto& delivery) { return delivery->kind == DeliveryKind::notice; });
-  for (const auto& notice : notices) {
-    give_back(channel, notice->consumer_tag);
+  while (has_held_consumer_end(channel.deliveries)) {
+    const auto notice = *first_notice(channel.deliveries);
+    give_back(channel, notice);
+    channel.deliveries.take_out(notice);
     to_client_.answer(channel, notice->frames);
   }
 }
 
 // What a consumer that is gone was not handed is its queue's again, or parked where the broker has forgotten
-// it.
-void DeliveryPump::give_back(Channel& channel, const std::string& consumer_tag) {
+// it. Behind the notice of its end there may be another's of the same tag.
+void DeliveryPump::give_back(Channel& channel, const std::shared_ptr<Delivery>& notice) {
   std::vector<std::shared_ptr<Delivery>> unhanded;
+  bool is_its = true;
   const auto given_back = channel.deliveries.take_out_if([&](const std::shared_ptr<Delivery>& delivery) {
-    if (!is_of_consumer(*delivery, consumer_tag)) return false;
+    if (delivery == notice) is_its = false;
+    if (!is_its || delivery->open || !is_of_consumer(*delivery, notice->consumer_tag)) return false;
     if (delivery->no_ack) {
       unhanded.push_back(delivery);
       return false;
     }
-    return !delivery->is(State::parking) && !delivery->is(State::settled) && !delivery->is(State::handed) &&
+    return !delivery->is(State::parking) && !delivery->is(State::ended) && !delivery->is(State::handed) &&
            !body_stream_.is_of(delivery);
   });
   for (const auto& delivery : given_back) {
-    delivery->settle();
+    delivery->end();
     proxy_acks_.reject(channel, delivery->tag, true);
   }
   for (const auto& delivery : unhanded) undeliverable_.park_unhanded(channel, delivery);

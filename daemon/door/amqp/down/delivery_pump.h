@@ -35,7 +35,7 @@ class DeliveryPump {
         undeliverable_(undeliverable),
         handover_(handover) {}
 
-  // Does for all channels what can be done now. Once a turn.
+  // Does for all channels what can be done now.
   void pump();
   // Does so for one whose queues have changed while the broker's frames are read: what follows may be relayed
   // when nothing is queued any more.
@@ -51,13 +51,15 @@ class DeliveryPump {
  private:
   void pump_channel(Channel& channel);
   void pump_queues(Channel& channel);
+  void pump_stream();
   void take_failed();
+  void take_handed(Channel& channel, DeliveryQueue& queue);
   bool pump_queue(Channel& channel, DeliveryQueue& queue);
   bool is_given_up(const Channel& channel, const Delivery& delivery) const;
   void hand_plain(Channel& channel, DeliveryQueue& queue);
   void hand_late(Channel& channel);
   void end_held_consumers(Channel& channel);
-  void give_back(Channel& channel, const std::string& consumer_tag);
+  void give_back(Channel& channel, const std::shared_ptr<Delivery>& notice);
 
   const SessionState& state_;
   Channels& channels_;

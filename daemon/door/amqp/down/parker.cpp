@@ -12,28 +12,24 @@ constexpr size_t refusals_max = 1000;
 
 }  // namespace
 
-void Parker::park(const Delivery& delivery, const std::string& reason, Done done) {
+Result<void> Parker::park(const Delivery& delivery, const std::string& reason, Done done) {
   if (private_channel_ == nullptr) {
-    done(Outcome::never,
-         "the broker allows one channel a connection, and a park needs a second: raise its channel_max");
-    return;
+    return Error{
+        "the broker allows one channel a connection, and a park needs a second: raise its channel_max"};
   }
   PrivateChannel::Item item;
   std::string queue = parked_queue_of(delivery.queue, state_.exclusive_queues.contains(delivery.queue));
   if (auto refused = refused_until_ms_.find(queue); refused != refused_until_ms_.end()) {
     if (host_.now_ms() < refused->second) {
-      done(Outcome::never, "queue '" + queue + "' refused the one before it");
-      return;
+      return Error{"queue '" + queue + "' refused the one before it"};
     }
     refused_until_ms_.erase(refused);
   }
   const uint16_t channel = private_channel_->id();
   if (!put_park(item.frames, channel, queue, delivery.header, delivery.body.size(), reason,
                 state_.broker_user, state_.broker_frame_bytes_max)) {
-    done(Outcome::never, "its headers do not fit the broker's frame_max (" +
-                             std::to_string(state_.broker_frame_bytes_max) +
-                             " bytes), not even without a reason");
-    return;
+    return Error{"its headers do not fit the broker's frame_max (" +
+                 std::to_string(state_.broker_frame_bytes_max) + " bytes), not even without a reason"};
   }
   proto::put_body_frames(item.frames, channel, delivery.body, state_.broker_frame_bytes_max);
   item.routing_key = item.declare_queue = queue;
@@ -50,6 +46,7 @@ void Parker::park(const Delivery& delivery, const std::string& reason, Done done
          "queue '" + queue + "' did not take it: " + outcome.text);
   };
   private_channel_->post(std::move(item));
+  return {};
 }
 
 }  // namespace bellhop

@@ -24,9 +24,9 @@ class Parker {
   Parker(const SessionState& state, SessionHost& host, PrivateChannel* private_channel)
       : state_(state), host_(host), private_channel_(private_channel) {}
 
-  // `done` is called once, maybe from here: parked when the broker has confirmed the message, else why it was
-  // not. The original is not touched.
-  void park(const Delivery& delivery, const std::string& reason, Done done);
+  // `done` is called once, later: parked when the broker has confirmed the message, else why it was not. The
+  // original is not touched. An error says why it can never be parked; `done` is not called then.
+  Result<void> park(const Delivery& delivery, const std::string& reason, Done done);
 
  private:
   const SessionState& state_;

@@ -90,7 +90,7 @@ void Undeliverable::give_up_return(Channel& channel, const std::shared_ptr<Deliv
                   state_.session_id, delivery->channel, delivery->key,
                   confirms ? ", its publish is nacked" : "", delivery->reason),
       spdlog::level::err);
-  delivery->settle();
+  delivery->end();
   if (confirms) tracker_.return_lost(channel, delivery->client_tag);
 }
 
@@ -108,14 +108,17 @@ void Undeliverable::park(const std::shared_ptr<Delivery>& delivery) {
     not_parked(*channel, delivery, Parker::Outcome::not_now, "too much is being parked at once");
     return;
   }
-  channel->parks_pending++;
-  parker_.park(
-      *delivery, delivery->reason,
-      [this, delivery, under_way = std::make_shared<UnderWay>(parking_, std::move(memory), bytes, is_get)](
-          Parker::Outcome outcome, const std::string& why) {
-        under_way->end();
-        parked(delivery, outcome, why);
-      });
+  auto under_way =
+      std::make_shared<UnderWay>(parking_, Pending(channel->pending), std::move(memory), bytes, is_get);
+  const auto begun =
+      parker_.park(*delivery, delivery->reason,
+                   [this, delivery, under_way](Parker::Outcome outcome, const std::string& why) {
+                     under_way->end();
+                     parked(delivery, outcome, why);
+                   });
+  if (begun) return;
+  under_way->end();
+  parked(delivery, Parker::Outcome::never, begun.error());
 }
 
 void Undeliverable::parked(const std::shared_ptr<Delivery>& delivery, Parker::Outcome outcome,
@@ -129,7 +132,6 @@ void Undeliverable::parked(const std::shared_ptr<Delivery>& delivery, Parker::Ou
                   delivery->no_ack ? "it is lost" : "the broker has it back", why);
   }
   if (channel == nullptr) return;
-  channel->parks_pending--;
   if (outcome == Parker::Outcome::parked) {
     settle(*channel, delivery);
   } else {
@@ -160,7 +162,7 @@ void Undeliverable::not_parked(Channel& channel, const std::shared_ptr<Delivery>
   }
   if (again) set_aside(delivery);
   if (delivery->kind != DeliveryKind::get_ok) return;
-  delivery->settle();
+  delivery->end();
   answer_get(channel, *delivery);
 }
 
@@ -218,7 +220,7 @@ bool Undeliverable::hand_over(Channel& channel, const std::shared_ptr<Delivery>&
 
 // Only the acknowledgement of the original is left to do.
 void Undeliverable::settle(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
-  delivery->settle();
+  delivery->end();
   if (!delivery->no_ack && channel.tags.owner(delivery->tag) == TagWindow::Owner::bellhop)
     proxy_acks_.ack(channel, delivery->tag);
   answer_get(channel, *delivery);
@@ -243,7 +245,7 @@ void Undeliverable::park_all_unhanded(Channel& channel) {
 
 void Undeliverable::park_unhanded(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
   using State = Delivery::State;
-  if (delivery->is(State::settled) || delivery->is(State::handed) || body_stream_.is_of(delivery)) return;
+  if (delivery->is(State::ended) || delivery->is(State::handed) || body_stream_.is_of(delivery)) return;
   channel.queue_of(delivery->kind).take_out(delivery);
   if (delivery->is(State::plain)) unframe(*delivery);
   // A message that returns to a parked queue keeps its reason.

@@ -75,8 +75,12 @@ class Undeliverable {
   // One park: counted until it has its outcome, or the session ends.
   class UnderWay {
    public:
-    UnderWay(std::shared_ptr<Parking> all, QuotaShare memory, uint64_t bytes, bool is_get)
-        : all_(std::move(all)), memory_(std::move(memory)), bytes_(bytes), is_get_(is_get) {
+    UnderWay(std::shared_ptr<Parking> all, Pending pending, QuotaShare memory, uint64_t bytes, bool is_get)
+        : all_(std::move(all)),
+          pending_(std::move(pending)),
+          memory_(std::move(memory)),
+          bytes_(bytes),
+          is_get_(is_get) {
       all_->parks++;
       all_->gets += is_get_ ? 1 : 0;
       all_->bytes += bytes_;
@@ -90,11 +94,13 @@ class Undeliverable {
       all_->gets -= is_get_ ? 1 : 0;
       all_->bytes -= bytes_;
       all_.reset();
+      pending_.end();
       memory_ = {};
     }
 
    private:
     std::shared_ptr<Parking> all_;
+    Pending pending_;
     QuotaShare memory_;
     const uint64_t bytes_;
     const bool is_get_;

@@ -32,10 +32,10 @@ Relay::Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outb
       undeliverable_(state, host, channels_, to_client_, tracker_, proxy_acks_, parker_, body_stream_),
       delivery_pump_(state, channels_, memory, to_client_, proxy_acks_, fetcher_, spill_, body_stream_,
                      undeliverable_, handover_),
-      delivery_frames_(state, channels_, memory, to_client_, tracker_, fetcher_, spill_, handover_),
+      delivery_frames_(state, channels_, memory, to_client_, tracker_, fetcher_, handover_),
       broker_frames_(state, to_client_, tracker_, closing_, delivery_frames_, delivery_pump_),
       jobs_(state, memory, slots_, executor),
-      publish_frames_(state, host, channels_, to_broker_, tracker_, exchanges_, closing_, stamper_, jobs_),
+      publish_frames_(state, host, channels_, to_broker_, tracker_, exchanges_, stamper_, jobs_),
       methods_(state, host, to_broker_, proxy_acks_, closing_, *this),
       publish_pump_(state, channels_, memory, to_broker_, tracker_, exchanges_, refusals_, hops_, stamper_,
                     methods_),
@@ -46,9 +46,11 @@ Relay::~Relay() {
 }
 
 void Relay::pump() {
-  publish_pump_.pump();
-  delivery_pump_.pump();
-  closing_.pump();
+  // A channel that ends gives transfers and memory back.
+  do {
+    publish_pump_.pump();
+    delivery_pump_.pump();
+  } while (closing_.pump());
 }
 
 std::optional<uint64_t> Relay::tick() {

@@ -38,7 +38,8 @@ class Relay final : private UpperHalf, private LowerHalf {
     return channel == nullptr || broker_frames_.on_frame(*channel, frame);
   }
   bool on_private_frame(const proto::Frame& frame) { return private_channel_->on_frame(frame); }
-  // Does what can be done now of what waited. Once a turn, after the frames and before the flush.
+  // Does what can be done now of what waited. Once a turn, after the frames and before the
+  // flush.
   void pump();
   // Copies what is still borrowed from the links' buffers. At the end of a turn.
   void detach_client_frames() { publish_frames_.detach_borrowed(); }
@@ -46,10 +47,22 @@ class Relay final : private UpperHalf, private LowerHalf {
   // Retries what waited long enough. Milliseconds until something waits for its turn, or nothing.
   std::optional<uint64_t> tick();
 
-  ClientWriter& to_client() { return to_client_; }
-  const ClientWriter& to_client() const { return to_client_; }
-  BodyStream& body_stream() { return body_stream_; }
-  const BodyStream& body_stream() const { return body_stream_; }
+  // Where bellhop writes whole frames of its own for the client, of channel 0.
+  Buffer& own_frames() { return to_client_.own(); }
+  // The client has the first frames of a content, and not the last.
+  bool is_half_out() const { return to_client_.is_busy(); }
+  // Nothing waits for the client: a heartbeat is needed, and possible.
+  bool is_quiet() const { return to_client_.is_quiet(); }
+  // A restored body, see BodyStream.
+  bool may_read_last() const { return body_stream_.may_read_last(); }
+  bool is_yielding() const { return body_stream_.is_yielding(); }
+  void broker_had_its_turn() { body_stream_.broker_had_its_turn(); }
+  void cancel_stream() { body_stream_.cancel(); }
+  // A publish that is to be stored can begin.
+  bool has_place_for_upload() const { return jobs_.has_place(); }
+
+  size_t unconfirmed() const { return channels_.unconfirmed(); }
+  size_t unacknowledged() const { return channels_.unacknowledged(); }
   const Channels& channels() const { return channels_; }
 
   // Nothing that the client sent is on its way, nothing is being parked.

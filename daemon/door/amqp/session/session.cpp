@@ -117,7 +117,7 @@ void Session::run() {
 
 // A turn looks at both links, whichever it was.
 void Session::on_bytes(Link& link) {
-  if (&link == broker_.get() && relay_ != nullptr) relay_->body_stream().broker_had_its_turn();
+  if (&link == broker_.get() && relay_ != nullptr) relay_->broker_had_its_turn();
   turn();
 }
 void Session::on_writable_again(Link&) {
@@ -144,7 +144,7 @@ void Session::turn() {
         progress = true;
         stalled_ = false;  // it may have waited for just that answer, and nothing else would wake it
       }
-      if (relay_ != nullptr && (stage_ == Stage::running || !farewell_.empty())) relay_->pump();
+      if (pump_relay()) progress = true;
     }
     if (finished_) return;
     if (state_.client_gone) client_->outbox().clear();
@@ -157,14 +157,28 @@ void Session::turn() {
       relay_->detach_broker_frames();
     }
     // What stopped at a full outbox goes on when the flush emptied it: no event would come for that.
-    again = !finished_ &&
-            ((full && !is_full()) || (stage_ == Stage::running && relay_->body_stream().may_read_last()));
+    again = !finished_ && ((full && !is_full()) || (may_pump() && relay_->may_read_last()));
   }
   check_ends();
   if (finished_) return;
   // An end may have said more to the broker (parks): no event would come for it.
   if (broker_leg_ == Leg::open && !broker_->outbox().empty()) broker_->flush();
   decide_reading();
+}
+
+bool Session::may_pump() const {
+  return relay_ != nullptr && (stage_ == Stage::running || !farewell_.empty());
+}
+
+// Does what waited. True: frames that could not be handled before can be now, and no event would come for
+// them.
+bool Session::pump_relay() {
+  if (!may_pump()) return false;
+  const bool client_could = client_may_advance(), broker_could = broker_may_advance();
+  const bool had_place = relay_->has_place_for_upload();
+  relay_->pump();
+  if (!had_place && relay_->has_place_for_upload()) stalled_ = false;
+  return (!client_could && client_may_advance()) || (!broker_could && broker_may_advance());
 }
 
 bool Session::run_client() {

@@ -79,6 +79,8 @@ class Session final : public LinkOwner, public SessionHost {
   Result<void> open_loop();
   void run();
   void turn();
+  bool may_pump() const;
+  bool pump_relay();
   bool run_client();
   bool run_broker();
 
@@ -128,7 +130,7 @@ class Session final : public LinkOwner, public SessionHost {
   void close_broker_leg();
   bool is_settled() const;  // nothing the client sent is on its way, nothing is being parked
   // A content that the client has the first frames of will never be whole without the broker.
-  bool is_half_out() const { return relay_ != nullptr && relay_->to_client().is_busy(); }
+  bool is_half_out() const { return relay_ != nullptr && relay_->is_half_out(); }
   void note_unsettled();
   void hurry();
   void end_drained();

@@ -197,8 +197,8 @@ void Session::hurry() {
 }
 
 void Session::note_unsettled() {
-  unconfirmed_.store(relay_->channels().unconfirmed(), std::memory_order_relaxed);
-  unacknowledged_.store(relay_->channels().unacknowledged(), std::memory_order_relaxed);
+  unconfirmed_.store(relay_->unconfirmed(), std::memory_order_relaxed);
+  unacknowledged_.store(relay_->unacknowledged(), std::memory_order_relaxed);
 }
 
 // While draining. The close comes a rest after the session has nothing unsettled any more. Meanwhile nothing
@@ -255,7 +255,7 @@ void Session::check_ends() {
       schedule_tick(0);  // a turn for it
     } else if (client_may_advance()) {
       end_of_client_frames();
-      relay_->body_stream().cancel();
+      relay_->cancel_stream();
       state_.draining = true;
     }
     if ((last_frames_done_ && is_settled()) || due(linger_deadline_ms_)) {

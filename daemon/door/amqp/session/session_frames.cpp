@@ -57,7 +57,7 @@ void Session::on_client_connection_frame(const Frame& frame) {
   if (number == method::connection_update_secret) {
     if (!handshake_->passed_login_on()) {
       // The client's secret is not what bellhop logged in with.
-      put_empty_method(relay_->to_client().own(), method::connection_update_secret_ok, 0);
+      put_empty_method(relay_->own_frames(), method::connection_update_secret_ok, 0);
     } else {
       broker_->outbox().borrow(frame.raw);
     }
@@ -116,7 +116,7 @@ void Session::on_broker_connection_frame(const Frame& frame) {
     return;
   }
   // connection.blocked, connection.unblocked, update-secret-ok go to the client.
-  if (relay_ != nullptr) put(relay_->to_client().own(), frame.raw);
+  if (relay_ != nullptr) put(relay_->own_frames(), frame.raw);
 }
 
 }  // namespace bellhop

@@ -48,7 +48,7 @@ void Session::skip_broker_turn() {
   // waiting for it.
   if (broker_leg_ == Leg::closed ||
       (!is_backed_up(*client_) && broker_->is_paused() && !broker_may_advance()))
-    relay_->body_stream().broker_had_its_turn();
+    relay_->broker_had_its_turn();
 }
 
 void Session::decide_reading() {
@@ -69,8 +69,8 @@ void Session::decide_reading() {
   }
   if (broker_leg_ == Leg::open || broker_leg_ == Leg::close_sent) {
     set(*broker_, stage_ < Stage::running || broker_may_advance(), broker_heartbeat_);
-    if (relay_ != nullptr && relay_->body_stream().is_yielding() && !broker_->is_paused()) yield_to_broker();
   }
+  if (relay_ != nullptr && relay_->is_yielding()) yield_to_broker();
 }
 
 // Lets the loop look at the broker's socket once, whether it has anything to say or not: what is posted from
@@ -80,7 +80,7 @@ void Session::yield_to_broker() {
   mailbox_->post([this] {
     mailbox_->post([this] {
       yield_posted_ = false;
-      relay_->body_stream().broker_had_its_turn();
+      relay_->broker_had_its_turn();
     });
   });
 }

@@ -52,7 +52,7 @@ void Session::beat(uint64_t now_ms) {
   auto missed = [](const Heartbeat& heartbeat) {
     return "missed heartbeats, timeout: " + std::to_string(heartbeat.interval_s()) + "s";
   };
-  const bool is_quiet = relay_ == nullptr || relay_->to_client().is_quiet();
+  const bool is_quiet = relay_ == nullptr || relay_->is_quiet();
   if (client_leg_ == Leg::open && !state_.client_gone &&
       !client_heartbeat_.beat(*client_, is_quiet, now_ms)) {
     end_reason_ = "client: " + missed(client_heartbeat_);

@@ -48,14 +48,18 @@ bool ClientFrames::on_channel_frame(Channel& channel, const Frame& frame) {
     publishes_.out_of_place(channel);
     return true;
   }
-  if (method_number(frame.payload) == method::basic_publish) return publishes_.on_publish(channel, frame);
-  pump_.method(channel, frame);
+  if (method_number(frame.payload) == method::basic_publish) {
+    publishes_.on_publish(channel, frame);
+  } else {
+    pump_.method(channel, frame);
+  }
   return true;
 }
 
 bool ClientFrames::on_publish_frame(Channel& channel, const Frame& frame) {
   const bool is_taken =
       frame.type == frame_header ? publishes_.on_header(channel, frame) : publishes_.on_body(channel, frame);
+  if (channel.end.waits_for_whole() && !channel.is_half_sent()) closing_.close_when_whole(channel);
   if (!channel.publishes.empty()) pump_.pump(channel);
   return is_taken;
 }

@@ -37,14 +37,13 @@ Bytes first_three(Bytes raw_frames, Bytes payload, uint8_t (&storage)[3]) {
 
 }  // namespace
 
-bool PublishFrames::on_publish(Channel& channel, const proto::Frame& frame) {
+void PublishFrames::on_publish(Channel& channel, const proto::Frame& frame) {
   PublishAssembly& in = channel.in;
   in.stage = PublishAssembly::Stage::header;
   in.method.borrow(frame.raw);
   in.received_bytes = 0;
   in.start.clear();
   borrowing_.push_back(channel.id);
-  return true;
 }
 
 // In RabbitMQ's words.
@@ -131,7 +130,7 @@ bool PublishFrames::on_header(Channel& channel, const proto::Frame& frame) {
   } else {
     in.stage = PublishAssembly::Stage::start;
   }
-  if (in.body_bytes == 0 && channel.end.is_open()) finish(channel);
+  if (in.body_bytes == 0) finish(channel);
   return true;
 }
 
@@ -165,7 +164,6 @@ bool PublishFrames::on_body(Channel& channel, const proto::Frame& frame) {
       in.is_decoded = true;
     }
     if (!begin(channel, in.publish, in.content, proto::framing_of(start))) return false;
-    if (!channel.end.is_open()) return true;
   }
   in.received_bytes += frame.payload.size();
   if (in.stage == Stage::relaying) {
@@ -298,7 +296,6 @@ void PublishFrames::finish(Channel& channel) {
       to_broker_.append(channel.after_publish);
       channel.after_publish.clear();
     }
-    closing_.publish_is_whole(channel);
     return;
   }
   if (stage == PublishAssembly::Stage::job) jobs_.finish(std::exchange(in.job, nullptr));

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "daemon/door/amqp/broker_exchanges.h"
-#include "daemon/door/amqp/closing.h"
+#include "daemon/door/amqp/broker_writer.h"
 #include "daemon/door/amqp/publish_tracker.h"
+#include "daemon/door/amqp/session_host.h"
 #include "daemon/door/amqp/up/upload_jobs.h"
 #include "daemon/pipeline/stamp.h"
 #include "proto/claim_frame.h"
@@ -23,21 +24,19 @@ namespace bellhop {
 class PublishFrames {
  public:
   PublishFrames(const SessionState& state, SessionHost& host, Channels& channels, BrokerWriter& to_broker,
-                PublishTracker& tracker, BrokerExchanges& exchanges, Closing& closing, Stamper& stamper,
-                UploadJobs& jobs)
+                PublishTracker& tracker, BrokerExchanges& exchanges, Stamper& stamper, UploadJobs& jobs)
       : state_(state),
         host_(host),
         channels_(channels),
         to_broker_(to_broker),
         tracker_(tracker),
         exchanges_(exchanges),
-        closing_(closing),
         stamper_(stamper),
         jobs_(jobs) {}
 
-  // Each: false when the frame has to wait (limits): nothing was done with it, offer it again later. A frame
+  void on_publish(Channel& channel, const proto::Frame& frame);
+  // Both: false when the frame has to wait (limits): nothing was done with it, offer it again later. A frame
   // that breaks the protocol closes the connection.
-  bool on_publish(Channel& channel, const proto::Frame& frame);
   bool on_header(Channel& channel, const proto::Frame& frame);
   bool on_body(Channel& channel, const proto::Frame& frame);
   // A frame that does not belong where the channel's publish is: ends the connection (505).
@@ -72,7 +71,6 @@ class PublishFrames {
   BrokerWriter& to_broker_;
   PublishTracker& tracker_;
   BrokerExchanges& exchanges_;
-  Closing& closing_;
   Stamper& stamper_;
   UploadJobs& jobs_;
   std::vector<uint16_t> borrowing_;  // channels whose publish waits for frames behind this turn's

@@ -14,8 +14,7 @@ using Kind = PublishQueue::Entry::Kind;
 // A channel that closes takes its unacknowledged deliveries along: hops and parks under way settle theirs
 // first.
 bool waits_for_hops(const Channel& channel, Bytes payload) {
-  return channel.hops_pending + channel.parks_pending != 0 &&
-         proto::method_number(payload) == proto::method::channel_close;
+  return *channel.pending != 0 && proto::method_number(payload) == proto::method::channel_close;
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ bool UploadJobs::begin(Channel& channel, ClaimStore* store) {
   auto job = job_of(in);
   job->plan = in.plan;
   job->hop = in.hop;
-  job->body_bytes = in.body_bytes;
   job->memory = MemoryLease(memory_, store == nullptr ? MemoryUse::arriving_hop : MemoryUse::publish, 0);
   if (store == nullptr) {
     job->reserved = std::move(reserved);
@@ -68,12 +67,12 @@ void UploadJobs::add(const std::shared_ptr<PublishJob>& job, Bytes payload) {
   }
   job->upload->write(Buffer(payload.begin(), payload.end()), [weak = std::weak_ptr(job)](size_t bytes) {
     auto alive = weak.lock();
-    if (alive != nullptr && alive->memory.bytes() >= bytes) alive->memory.shrink(bytes);
+    if (alive != nullptr && alive->memory.is_active() && alive->memory.bytes() >= bytes)
+      alive->memory.shrink(bytes);
   });
 }
 
 void UploadJobs::finish(const std::shared_ptr<PublishJob>& job) {
-  job->complete = true;
   if (job->upload == nullptr) {
     job->reserved = {};
     job->memory.become(MemoryUse::publish);

@@ -276,3 +276,78 @@ TEST_CASE("what stands behind a held claim waits in a file when it gets too much
   for (int i = 0; i < 10; ++i) CHECK(got.find("x" + std::to_string(i) + ",") != std::string::npos);
   CHECK(got.find("x0,") < got.find("x9,"));
 }
+
+TEST_CASE("what the client has whole is its own, also when another channel's content goes out meanwhile",
+          "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.open(2);
+  rig.client(consume(2, "r", "d"));
+  rig.broker(named(2, method::basic_consume_ok, "d"));
+  rig.to_client();
+  rig.to_broker();
+  rig.broker(claim(1, key_a));
+  const Buffer body = claim_of(key_b);
+  rig.broker(deliver(2, "d", 1, as_text(body)));
+  // Of what stands behind it on channel 2 only the beginning has come.
+  Buffer half = deliver(2, "d", 2, "0123456789");
+  half.resize(half.size() - body_frame(2, "0123456789").size());
+  put(half, body_frame(2, "01234"));
+  rig.broker(half);
+  rig.first->give_in_pieces("payload");
+  rig.relay->pump();
+  CHECK(rig.relay->is_half_out());
+  CHECK(rig.to_client() == "1 deliver 1, 1 header 7");
+  rig.relay->pump();  // the socket is empty again: the last piece is read
+  // Channel 2's claim fails while channel 1's body is on its way.
+  rig.first->say(FailureKind::corrupt, "another checksum");
+  rig.turn();
+  CHECK(rig.to_client() == "1 body payload, 2 deliver 2, 2 header 10, 2 body 01234");
+  rig.client(ack(1, 1));
+  CHECK(rig.to_broker().find("1 ack 1") != std::string::npos);
+  CHECK(rig.channel().end.is_open());
+}
+
+TEST_CASE("a consumer's end leaves a new consumer of the same tag alone, and comes before it", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  rig.first->say(FailureKind::unavailable, "no route to host");
+  rig.second->say(FailureKind::missing, "not here");
+  rig.turn();
+  rig.client(joined({cancel(1, "c"), consume(1, "q", "c")}));
+  rig.to_broker();
+  // All in one read, the new delivery not yet whole.
+  Buffer half = deliver(1, "c", 2, "0123456789");
+  half.resize(half.size() - body_frame(1, "0123456789").size());
+  put(half, body_frame(1, "01234"));
+  rig.broker(joined({named(1, method::basic_cancel_ok, "c"), named(1, method::basic_consume_ok, "c"), half}));
+  rig.broker(body_frame(1, "56789"));
+  CHECK(rig.to_client() == "1 cancel-ok, 1 consume-ok, 1 deliver 2, 1 header 10, 1 body 01234, 1 body 56789");
+  CHECK(rig.to_broker() == "1 reject 1 requeue");
+}
+
+TEST_CASE("a recover takes back what failed and was not parked yet", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.broker(claim(1, key_a));
+  rig.first->say(FailureKind::corrupt, "another checksum");
+  rig.client(method_frame(1, method::basic_recover, [](Buffer& out) { out.push_back(1); }));
+  CHECK_FALSE(rig.relay->is_parking());
+  CHECK(rig.to_broker() == "1 recover");
+}
+
+TEST_CASE("a channel that ends gives its transfers to those that wait", "[session]") {
+  Rig rig("limits: { transfers_per_session: 1 }\n");
+  rig.open_with_consumer("q");
+  rig.open(2);
+  rig.client(consume(2, "r", "d"));
+  rig.broker(named(2, method::basic_consume_ok, "d"));
+  rig.broker(joined({claim(1, key_a), deliver(2, "d", 1, "small")}));
+  rig.broker(claim(2, key_b));
+  REQUIRE(rig.first->asked.size() == 1);
+  const Buffer body = claim_of(key_b);
+  rig.broker(deliver(2, "d", 2, as_text(body)));
+  rig.broker(close(1, 404, "NOT_FOUND"));
+  CHECK(rig.first->asked.back().key == key_b);
+}

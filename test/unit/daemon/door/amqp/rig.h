@@ -77,6 +77,17 @@ class ScriptedStore : public ClaimStore {
         std::make_shared<const Buffer>(as_bytes(payload).begin(), as_bytes(payload).end()));
     answer(std::move(result));
   }
+  // The object is not in memory: its pieces come when the tasks are run.
+  void give_in_pieces(std::string_view payload) {
+    struct InPieces : MemoryObject {
+      using MemoryObject::MemoryObject;
+      const Buffer* in_memory() const override { return nullptr; }
+    };
+    FetchResult result;
+    result.object = std::make_shared<InPieces>(
+        std::make_shared<const Buffer>(as_bytes(payload).begin(), as_bytes(payload).end()));
+    answer(std::move(result));
+  }
   void say(FetchFailure::Kind kind, const std::string& reason) { answer({nullptr, {kind, reason}}); }
 
  private:
