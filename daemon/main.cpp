@@ -22,7 +22,8 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
   std::cerr << "\nUsage: bellhop run --config FILE\n"
                "       bellhop check [--broker] FILE\n"
                "       bellhop sweep STORE --config FILE [--older-than TIME] [--dry-run]\n"
-               "       bellhop where KEY --config FILE [--json]\n"
+               "       bellhop peek | replay QUEUE --config FILE\n"
+               "       bellhop where KEY | --queue QUEUE --config FILE\n"
                "       bellhop --version | --help\n";
   return 2;
 }

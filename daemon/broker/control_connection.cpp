@@ -15,7 +15,7 @@ namespace bellhop {
 namespace {
 
 constexpr amqp_channel_t control_channel = 1;
-constexpr int frame_bytes_max = 131072;
+constexpr int frame_bytes_max_asked = 131072;
 constexpr timeval answer_timeout{10, 0};
 // With EXTERNAL RabbitMQ takes the certificate's name whatever is said, and rabbitmq-c cannot say nothing.
 constexpr const char* unused_identity = "bellhop";
@@ -128,9 +128,9 @@ Result<void> ControlConnection::log_in() {
     return Error{"the configuration has no credentials for this URL"};
   const amqp_rpc_reply_t login =
       broker_.has_credentials()
-          ? amqp_login(connection_, vhost_.c_str(), 0, frame_bytes_max, 0, AMQP_SASL_METHOD_PLAIN,
+          ? amqp_login(connection_, vhost_.c_str(), 0, frame_bytes_max_asked, 0, AMQP_SASL_METHOD_PLAIN,
                        broker_.username_for(url_).c_str(), broker_.password_for(url_).c_str())
-          : amqp_login(connection_, vhost_.c_str(), 0, frame_bytes_max, 0, AMQP_SASL_METHOD_EXTERNAL,
+          : amqp_login(connection_, vhost_.c_str(), 0, frame_bytes_max_asked, 0, AMQP_SASL_METHOD_EXTERNAL,
                        unused_identity);
   if (!is_normal(login)) {
     const std::string whom =
@@ -142,6 +142,11 @@ Result<void> ControlConnection::log_in() {
 
 std::string ControlConnection::user() const {
   return broker_.has_credentials() ? broker_.username_for(url_) : std::string();
+}
+
+size_t ControlConnection::frame_bytes_max() const {
+  const int agreed = amqp_get_frame_max(connection_);
+  return agreed > 0 ? static_cast<size_t>(agreed) : static_cast<size_t>(frame_bytes_max_asked);
 }
 
 std::pair<int, int> ControlConnection::broker_version() const {

@@ -49,6 +49,8 @@ class ControlConnection {
   std::string user() const;
   // As the broker says it: "3.10.8". {0, 0} when it does not.
   std::pair<int, int> broker_version() const;
+  // The largest frame that both sides take.
+  size_t frame_bytes_max() const;
   // For what moves messages on other channels than this class's own, which is 1 (incoming.h).
   amqp_connection_state_t_* state() const { return connection_; }
 

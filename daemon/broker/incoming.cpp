@@ -108,6 +108,12 @@ bool take_method(amqp_connection_state_t state, const amqp_frame_t& frame, Incom
       into.multiple = got->multiple != 0;
       return false;
     }
+    case AMQP_CONNECTION_BLOCKED_METHOD:
+      into.kind = Kind::blocked;
+      return false;
+    case AMQP_CONNECTION_UNBLOCKED_METHOD:
+      into.kind = Kind::unblocked;
+      return false;
     case AMQP_BASIC_CANCEL_METHOD:
       into.kind = Kind::cancelled;
       return false;

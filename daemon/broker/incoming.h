@@ -13,7 +13,18 @@ struct amqp_connection_state_t_;  // rabbitmq-c's
 namespace bellhop {
 
 struct Incoming {
-  enum class Kind { message, returned, none_left, acked, nacked, cancelled, channel_closed, other };
+  enum class Kind {
+    message,
+    returned,
+    none_left,
+    acked,
+    nacked,
+    cancelled,
+    channel_closed,
+    blocked,
+    unblocked,
+    other
+  };
   Kind kind = Kind::other;
   uint16_t channel = 0;
   uint64_t tag = 0;       // of a message (delivery tag), of a confirm (publish sequence number)

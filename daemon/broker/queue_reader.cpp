@@ -102,15 +102,9 @@ void QueueReader::acknowledge(uint64_t tag) {
   amqp_basic_ack(connection_->state(), reading_channel, tag, 0);
 }
 
-void QueueReader::give_back(uint64_t tag) {
-  amqp_basic_nack(connection_->state(), reading_channel, tag, 0, 1);
-}
-
-void QueueReader::give_back_all() {
-  // A stream's messages never left it. What is unacknowledged when the channel closes is put back as well,
-  // but the nack is what every kind of queue puts back in order.
-  if (is_stream_) return;
-  amqp_basic_nack(connection_->state(), reading_channel, all_tags, 1, 1);
+void QueueReader::give_back_all(bool by_nack) {
+  if (by_nack && !is_stream_) amqp_basic_nack(connection_->state(), reading_channel, all_tags, 1, 1);
+  amqp_channel_close(connection_->state(), reading_channel, AMQP_REPLY_SUCCESS);
 }
 
 }  // namespace bellhop

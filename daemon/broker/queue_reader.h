@@ -26,9 +26,10 @@ class QueueReader {
   Result<std::vector<Incoming>> take(size_t count);
   // Takes it off the queue for good.
   void acknowledge(uint64_t tag);
-  // Gives one back, or all that was taken and not acknowledged.
-  void give_back(uint64_t tag);
-  void give_back_all();
+  // Gives back all that was taken and not acknowledged; nothing can be read any more. `by_nack`: how. A
+  // quorum queue of RabbitMQ 3.10 without a delivery limit puts to its end what is nacked, and to its front
+  // what a closed channel leaves; one of 4.3 counts the second as a delivery, and the first not.
+  void give_back_all(bool by_nack);
 
  private:
   QueueReader(ControlConnection& connection, std::string queue)

@@ -26,10 +26,6 @@ struct Kept {
   bool old_reason;
 };
 
-bool is_death_header(std::string_view name) {
-  return name == "x-death" || name.starts_with("x-first-death-") || name.starts_with("x-last-death-");
-}
-
 bool keep_in_park(const void* context, std::string_view name) {
   const auto& kept = *static_cast<const Kept*>(context);
   if (name == error_header) return kept.old_reason;
@@ -45,6 +41,10 @@ void put_renamed(Buffer& fields, std::string_view name, const proto::Field& fiel
 }
 
 }  // namespace
+
+bool is_death_header(std::string_view name) {
+  return name == "x-death" || name.starts_with("x-first-death-") || name.starts_with("x-last-death-");
+}
 
 bool is_parked_queue(std::string_view queue) {
   return queue.ends_with(parked_suffix);

@@ -12,6 +12,9 @@ namespace bellhop {
 inline constexpr std::string_view error_header = "x-acemq-error";
 inline constexpr size_t error_reason_bytes_max = 1024;
 
+// The names of headers in which a broker says how a message died: x-death, x-first-death-*, x-last-death-*.
+bool is_death_header(std::string_view name);
+
 // What is read from such a queue was parked before: it is known by the queue's name alone, since the error
 // header stays on a message that was moved back to its queue.
 bool is_parked_queue(std::string_view queue);

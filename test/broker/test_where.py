@@ -7,7 +7,7 @@ import time
 import pytest
 
 from support.bellhop import Bellhop, run_cli
-from support.checks import MISSING, put_object
+from support.checks import MISSING, Side, check, put_object
 from support.publishing import KIB, key_of, pattern, sent_through
 from support.xxh128 import xxh128
 
@@ -106,8 +106,25 @@ def test_what_stands_under_a_key_and_is_no_payload(stores, tmp_path):
 
 @pytest.mark.parametrize("arguments, words", [
     (["../../etc/passwd"], "is not a key this store issued"),
-    ([], "KEY is required"),
+    ([], "where takes a KEY or --queue QUEUE, one of them"),
+    (["k", "--queue", "q"], "where takes a KEY or --queue QUEUE, one of them"),
 ])
 def test_wrong_usage_is_exit_code_2(stores, arguments, words):
     done = stores.where(*arguments)
     assert done.returncode == 2 and words in done.stderr and done.stdout == ""
+
+
+def test_the_claims_of_a_queue_are_all_looked_for(stores, broker, name):
+    side = Side(broker, name())
+    here, damaged = put_object(stores.claims, b"here"), put_object(stores.archive, b"dam4ged")
+    side.send(b"no claim", check(here), check(MISSING))
+    headers = {"bellhop-claim-key": damaged, "bellhop-claim-xxh128": xxh128(b"damaged"), "bellhop-claim-size": 7}
+    side.send(check(damaged), headers=headers)
+    done = stores.where("--queue", side.queue)
+    assert done.returncode == 1 and done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "4 messages looked at: 3 claims, 2 of them not there or not right"
+    said = json.loads(stores.where("--queue", side.queue, "--json").stdout)
+    assert [(each["number"], each["object"], each.get("checksum", {}).get("state")) for each in said["claims"]] == [
+        (2, "present", "unknown"), (3, "missing", None), (4, "present", "wrong")]
+    assert side.count() == 4
+    assert stores.where("--queue", side.queue, "-n", "2").returncode == 0

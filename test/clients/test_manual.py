@@ -1,12 +1,11 @@
-"""The programs in the manual do what the manual says: README.md's app and worker, and the one in deploy/README.md that moves messages
-back to their queue. They are cut out of the documents and run as they are, but for names and addresses."""
+"""The programs in the manual do what the manual says: README.md's app and worker. They are cut out of the document and run as they
+are, but for names and addresses."""
 
 import subprocess
 
 import pytest
 from programs import NODE_MODULES
 
-from support import amqp
 from support.documents import ROOT, blocks
 from support.proxy import Proxy
 from support.rabbitmq import wait_until
@@ -121,32 +120,3 @@ def test_the_worker_ends_well_when_bellhop_ends_before_its_hop_is_confirmed(prog
     assert "unconfirmed=1" in daemon.log
     way.cut()
     wait_until(lambda: rabbit.queues()[queue] == 1, what="the input")
-
-
-def test_a_parked_message_goes_back_to_its_queue(daemon, rabbit, broker, name, tmp_path):
-    """Its payload is gone and comes back; then the manual's program moves the message."""
-    queue, payload = name("reports"), b"report " * 20000
-    channel = broker.channel()
-    channel.declare(queue, durable=True)
-    with_bellhop = amqp.connect(daemon.socket)
-    client = with_bellhop.channel()
-    client.call("confirm.select")
-    client.publish("", queue, payload, expiration="600000", headers={"page": 7})
-    client.confirms(1)
-    (path,) = payloads(tmp_path)
-    path.rename(tmp_path / "aside")
-    assert client.get(queue) is None
-    wait_until(lambda: rabbit.queues().get(f"{queue}.parked") == 1, what="the parked message")
-
-    (tmp_path / "aside").rename(path)
-    (text,) = blocks(ROOT / "deploy" / "README.md", "python")
-    file = tmp_path / "back.py"
-    file.write_text(text.replace("amqp://app:secret@rabbitmq.internal:5672", f"amqp://guest:guest@{rabbit.address}").replace("reports", queue))
-    subprocess.run(["/usr/bin/python3", file], check=True, timeout=60)
-
-    m = client.get(queue, no_ack=True)
-    assert m.body == payload
-    assert (m.properties["expiration"], m.properties["headers"]) == ("600000", {"page": 7})
-    for each in (queue, f"{queue}.parked"):
-        channel.call("queue.delete", queue=each)
-    with_bellhop.close()
