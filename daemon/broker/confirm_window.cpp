@@ -3,6 +3,8 @@
 // walked over once a side however the answers come.
 #include "daemon/broker/confirm_window.h"
 
+#include <utility>
+
 namespace bellhop {
 
 uint64_t ConfirmWindow::push_relayed(uint32_t token) {
@@ -78,7 +80,7 @@ void ConfirmWindow::take_broker(uint64_t client_tag, bool nack, std::vector<Answ
   Entry& entry = at(client_tag);
   entry.waits = false;
   if (entry.token != 0) {
-    tokens.push_back(entry.token);
+    tokens.push_back(std::exchange(entry.token, 0));
     --special_;
   }
   if (!entry.open || entry.decided) {

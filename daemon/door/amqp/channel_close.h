@@ -21,6 +21,9 @@ class ChannelClose {
   bool is_client_closing() const { return state_ == State::client_closing; }
   bool is_broker_closing() const { return state_ == State::broker_closing; }
   bool is_local() const { return state_ == State::local_closing; }
+  // Open, or the client's close is on its way up: what the broker said before it read that is still the
+  // client's.
+  bool is_served() const { return is_open() || (is_client_closing() && broker_owes_close_ok_); }
   // Closed by bellhop, and the broker has answered: nothing more comes from there.
   bool is_over_at_broker() const { return is_local() && broker_close_ok_; }
   // Closed by bellhop, and the client does not know yet.

@@ -81,6 +81,11 @@ class Delivery {
     return sizeof(Delivery) + method.size() + header.size() + frames.size() + spilling_bytes_ + body.size();
   }
 
+  // It has more bytes than before: they count as held.
+  void grow() {
+    if (memory.is_active()) memory.resize(held_bytes());
+  }
+
   uint16_t channel = 0;
   uint64_t generation = 0;  // of the channel
   DeliveryKind kind = DeliveryKind::deliver;

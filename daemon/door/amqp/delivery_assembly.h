@@ -21,10 +21,11 @@ struct DeliveryAssembly {
   Buffer refill;           // reframed: what does not fill a frame yet
   uint64_t tag = 0;
   bool no_ack = false, settle_when_handed = false;
-  bool queued = false;      // relaying into the last entry of its queue, not to the client
-  bool stale = false;       // requeued by a basic.recover that is on its way
-  bool tagged = false;      // the tag is in the channel's window already
-  uint64_t client_tag = 0;  // a return that was queued: the confirm that waits for its end
+  bool queued = false;              // relaying into `entry`, not to the client
+  std::shared_ptr<Delivery> entry;  // queued: its place in its queue. Others may stand behind it already
+  bool stale = false;               // requeued by a basic.recover that is on its way
+  bool tagged = false;              // the tag is in the channel's window already
+  uint64_t client_tag = 0;          // a return that was queued: the confirm that waits for its end
   // The client has its first frames: nothing may stand between them and the last.
   bool is_half_out() const { return stage == Stage::relaying && !queued; }
   Buffer start;        // raw body frames that came before the third body byte, then (collecting) the body

@@ -42,8 +42,6 @@ class DeliveryQueue {
   // which order (returned or notice); `consumer_tag` of a notice: whose end it tells.
   void push_frames(uint16_t channel, uint64_t generation, DeliveryKind kind, Bytes frames,
                    const std::string& consumer_tag = {});
-  // The last, which is open, got more frames.
-  void grow_back() { back()->memory.resize(back()->held_bytes()); }
   void pop_front();
   // Nothing when it is not here.
   void take_out(const Entry& delivery);

@@ -7,8 +7,9 @@
 namespace bellhop {
 
 void ProxyAcks::settle(Channel& channel, const Channel::ProxyAck& said) {
-  // bellhop has closed the channel at the broker, which requeues the delivery.
-  if (channel.end.is_local()) return;
+  // The channel's close has gone up or come down: the broker requeues the delivery, and closes the connection
+  // for any frame that comes behind.
+  if (!channel.end.is_open()) return;
   Buffer& out = to_broker_.own(channel);
   if (said.reject) {
     proto::put_reject(out, channel.id, said.tag, said.requeue);

@@ -274,6 +274,7 @@ void DeliveryFrames::abandon(Channel& channel) {
   if (!out.is_half_out() && out.stage != Stage::idle) {
     out.stage = Stage::dropping;
     out.start.clear();
+    out.entry.reset();
   }
 }
 

@@ -2,6 +2,7 @@
 // what is held. The rest of the class: delivery_frames.cpp.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "daemon/door/amqp/down/delivery_frames.h"
 #include "proto/claim_frame.h"
@@ -54,11 +55,12 @@ void DeliveryFrames::begin_plain(Channel& channel, size_t strip_bytes) {
     const uint64_t frame_count = body_bytes / (state_.frame_bytes_max - frame_overhead_bytes) + 4;
     delivery->frames.reserve(out.method.view().size() + out.header.view().size() + body_bytes +
                              frame_count * frame_overhead_bytes);
+    out.entry = delivery;
     queue.push(std::move(delivery));
   } else {
     to_client_.begin_content();
   }
-  Buffer* to = out.queued ? &queue.back()->frames : &to_client_.content();
+  Buffer* to = out.queued ? &out.entry->frames : &to_client_.content();
   if (out.match != nullptr) {
     put_original_return(*to, channel);
     put_frame(*to, frame_header, channel.id, out.match->header);
@@ -79,16 +81,15 @@ void DeliveryFrames::begin_plain(Channel& channel, size_t strip_bytes) {
       to_client_.relay(out.header.view());
     }
   }
-  if (out.queued) queue.grow_back();
+  if (out.queued) out.entry->grow();
   if (out.body_bytes == 0) finish_plain(channel);
 }
 
 void DeliveryFrames::relay_body(Channel& channel, const Frame& frame) {
   DeliveryAssembly& out = channel.out;
   if (out.queued) {
-    DeliveryQueue& queue = channel.queue_of(out.kind);
-    put_frame(queue.back()->frames, frame_body, channel.id, frame.payload);
-    queue.grow_back();
+    put_frame(out.entry->frames, frame_body, channel.id, frame.payload);
+    out.entry->grow();
   } else if (frame.raw.empty()) {
     put_frame(to_client_.content(), frame_body, channel.id, frame.payload);
   } else {
@@ -104,8 +105,7 @@ void DeliveryFrames::reframe_body(Channel& channel, Bytes payload, bool last) {
   const size_t skip = std::min(out.strip_bytes, payload.size());
   out.strip_bytes -= skip;
   payload = payload.subspan(skip);
-  DeliveryQueue& queue = channel.queue_of(out.kind);
-  Buffer& frames = out.queued ? queue.back()->frames : to_client_.content();
+  Buffer& frames = out.queued ? out.entry->frames : to_client_.content();
   const size_t full_bytes = state_.frame_bytes_max - frame_overhead_bytes;
   if (!out.refill.empty()) {
     const Bytes filling = payload.first(std::min(payload.size(), full_bytes - out.refill.size()));
@@ -122,7 +122,7 @@ void DeliveryFrames::reframe_body(Channel& channel, Bytes payload, bool last) {
   } else {
     put(out.refill, payload.subspan(ready.size()));
   }
-  if (out.queued) queue.grow_back();
+  if (out.queued) out.entry->grow();
 }
 
 void DeliveryFrames::finish_plain(Channel& channel) {
@@ -130,7 +130,7 @@ void DeliveryFrames::finish_plain(Channel& channel) {
   out.stage = DeliveryAssembly::Stage::idle;
   if (out.kind == DeliveryKind::get_ok && !channel.gets_awaited.empty()) channel.gets_awaited.pop_front();
   if (out.queued) {
-    channel.queue_of(out.kind).back()->open = false;
+    std::exchange(out.entry, nullptr)->open = false;
     return;
   }
   if (out.kind != DeliveryKind::returned && !out.no_ack && !out.tagged) {

@@ -84,7 +84,7 @@ void DeliveryPump::pump_channel(Channel& channel) {
 
 void DeliveryPump::pump_queues(Channel& channel) {
   if (!pump_queue(channel, channel.returns) || !channel.returns.empty()) return;
-  if (channel.end.is_open() || channel.end.is_client_closing()) pump_queue(channel, channel.deliveries);
+  if (channel.end.is_served()) pump_queue(channel, channel.deliveries);
   if (channel.end.is_untold()) hand_late(channel);
 }
 
@@ -119,6 +119,12 @@ bool DeliveryPump::pump_queue(Channel& channel, DeliveryQueue& queue) {
     if (to_client_.is_busy()) return false;
     if (state_.draining && is_undelivered(*front)) {
       // Not begun, nor waited for: the broker has it back when the connection ends.
+      front->end();
+      queue.pop_front();
+      continue;
+    }
+    if (front->settle_when_handed && !channel.end.is_open() && !front->open) {
+      // It cannot be acknowledged any more, and would come twice.
       front->end();
       queue.pop_front();
       continue;
@@ -163,9 +169,10 @@ void DeliveryPump::hand_plain(Channel& channel, DeliveryQueue& queue) {
   put(to_client_.content(), front->frames);
   queue.pop_front();
   if (front->open) {
-    // It was the last of its queue: bellhop relays the rest of its frames directly.
+    // bellhop relays the rest of its frames directly.
     to_client_.begin_content();
     channel.out.queued = false;
+    channel.out.entry.reset();
     return;
   }
   handover_.handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,

@@ -229,6 +229,7 @@ void Undeliverable::settle(Channel& channel, const std::shared_ptr<Delivery>& de
 // The client waits for an answer to its get: there is nothing for it.
 void Undeliverable::answer_get(Channel& channel, Delivery& delivery) {
   if (delivery.kind != DeliveryKind::get_ok || std::exchange(delivery.is_answered, true)) return;
+  if (!channel.end.is_served()) return;
   Buffer empty;
   proto::put_empty_method(empty, proto::method::basic_get_empty, channel.id, 1);
   to_client_.answer(channel, empty);

@@ -351,3 +351,78 @@ TEST_CASE("a channel that ends gives its transfers to those that wait", "[sessio
   rig.broker(close(1, 404, "NOT_FOUND"));
   CHECK(rig.first->asked.back().key == key_b);
 }
+
+TEST_CASE("what is handed over late stands behind a content that is half arrived, and that goes on",
+          "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q.parked", true);
+  rig.broker(claim(1, key_a));
+  Buffer half = deliver(1, "c", 2, "0123456789");
+  half.resize(half.size() - body_frame(1, "0123456789").size());
+  put(half, body_frame(1, "01234"));
+  rig.broker(half);
+  // Out of a parked queue it is handed over as it stands, at its place.
+  rig.first->say(FailureKind::corrupt, "another checksum");
+  rig.turn();
+  rig.broker(joined({body_frame(1, "56789"), deliver(1, "c", 3, "next")}));
+  CHECK(rig.to_client() ==
+        "1 deliver 1, 1 header 39, 1 body \xAC\x01\x01" + key_a +
+            ", 1 deliver 2, 1 header 10, 1 body 01234, 1 body 56789, 1 deliver 3, 1 header 4, 1 body next");
+}
+
+TEST_CASE("an answer that bellhop makes stands behind a return that is half arrived", "[session]") {
+  Rig rig("claim_check: { store: first, threshold: 10B }\n");
+  rig.open_with_confirms();
+  rig.client(publish(1, "amq.direct", "k", "0123456789", true, "id-1"));
+  rig.first->store(0, "key-1");
+  rig.turn();
+  Buffer fields;
+  put_claim_headers(fields, *rig.channel().sent.front().stored.claim(), false);
+  Buffer first_return, half;
+  proto::put_return(first_return, 1, {312, "NO_ROUTE", "amq.direct", "k"});
+  put(first_return, header_frame(1, 8, "id-1", fields));
+  put(first_return, body_frame(1, "\xAC\x01\x01key-1"));
+  proto::put_return(half, 1, {312, "NO_ROUTE", "e", "other"});
+  put(half, header_frame(1, 8, "id-2"));
+  put(half, body_frame(1, "half"));
+  rig.broker(joined({first_return, half}));
+  rig.relay->channels().find(1)->returns.push_frames(1, rig.channel().generation, DeliveryKind::returned,
+                                                     method_frame(1, method::basic_get_empty));
+  rig.broker(body_frame(1, "full"));
+  rig.first->give("0123456789");
+  rig.turn();
+  CHECK(rig.to_client() ==
+        "1 return 312 amq.direct/k, 1 header 10, 1 body 0123456789, 1 return 312 e/other, 1 header 8, 1 body "
+        "half, "
+        "1 body full, 1 get-empty");
+}
+
+TEST_CASE("nothing is acknowledged behind the client's close of the channel", "[session]") {
+  Rig rig;
+  rig.open_with_consumer("q");
+  rig.client(method_frame(1, method::basic_get, [](Buffer& out) {
+    put_u16(out, 0);
+    put_shortstr(out, "q");
+    out.push_back(1);
+  }));
+  rig.to_broker();
+  rig.broker(claim(1, key_a));
+  const Buffer body = body_frame(1, "got");
+  rig.broker(joined({method_frame(1, method::basic_get_ok,
+                                  [](Buffer& out) {
+                                    put_u64(out, 2);
+                                    out.push_back(0);
+                                    put_shortstr(out, "");
+                                    put_shortstr(out, "q");
+                                    put_u32(out, 0);
+                                  }),
+                     header_frame(1, 3), body}));
+  rig.client(close(1, 200, "bye"));
+  CHECK(rig.to_broker() == "1 close 200");
+  rig.first->give("payload");
+  rig.turn();
+  CHECK(rig.to_broker().empty());
+  rig.broker(method_frame(1, method::channel_close_ok));
+  const std::string told = rig.to_client();
+  CHECK(told.substr(told.size() - std::string("1 close-ok").size()) == "1 close-ok");
+}

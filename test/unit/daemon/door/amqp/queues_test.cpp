@@ -30,7 +30,7 @@ TEST_CASE("a delivery counts as held while it is queued, with all that it grows 
   queue.push(first);
   queue.push(second);
   put(second->frames, as_bytes("234"));
-  queue.grow_back();
+  second->grow();
   CHECK(memory.session.held_for_client_bytes() == first->held_bytes() + second->held_bytes());
   queue.pop_front();
   CHECK(memory.session.held_for_client_bytes() == second->held_bytes());
