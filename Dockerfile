@@ -8,7 +8,8 @@
 # or the configuration must say `mode: "0666"` for the socket.
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends g++ cmake ninja-build pkg-config librabbitmq-dev libuv1-dev libspdlog-dev \
-      libyaml-cpp-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libcurl4-openssl-dev libssl-dev && rm -rf /var/lib/apt/lists/*
+      libyaml-cpp-dev libxxhash-dev nlohmann-json3-dev libcli11-dev libcurl4-openssl-dev libssl-dev \
+      libmicrohttpd-dev prometheus-cpp-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt CMakePresets.json ./
 COPY proto proto
@@ -19,7 +20,7 @@ RUN cmake --preset release -DBELLHOP_TESTS=OFF && cmake --build --preset release
 
 FROM debian:12-slim
 RUN apt-get update && apt-get install -y --no-install-recommends librabbitmq4 libuv1 libspdlog1.10 libyaml-cpp0.7 libxxhash0 \
-      libcurl4 libssl3 ca-certificates && \
+      libcurl4 libssl3 libmicrohttpd12 libprometheus-cpp-core1.0 ca-certificates && \
       rm -rf /var/lib/apt/lists/* && \
       groupadd --system --gid 10001 bellhop && useradd --system --uid 10001 --gid bellhop --no-create-home --shell /usr/sbin/nologin bellhop && \
       install -d -o bellhop -g bellhop -m 0770 /run/bellhop /var/lib/bellhop /var/lib/bellhop/claims

@@ -160,6 +160,18 @@ struct Limits {
   uint32_t drain_timeout_ms = 20000;
 };
 
+struct AdminTcp {
+  std::string host;
+  uint16_t port = 0;
+};
+// Where bellhop is watched and told what to do.
+struct Admin {
+  std::string socket;             // empty: there is none
+  bool is_default_socket = true;  // the file does not name it: without it bellhop serves all the same
+  std::optional<AdminTcp> tcp;    // for looking only
+  bool watch = false;
+};
+
 enum class LogLevel { trace, debug, info, warn, error };
 
 struct Config {
@@ -176,6 +188,7 @@ struct Config {
   std::vector<std::string> consume_stores;  // which stores a delivery may be fetched from; empty: all
   uint32_t hold_max_ms = 600000;
   Limits limits;
+  Admin admin;
   LogLevel log_level = LogLevel::info;
   bool log_json = false;
 };

@@ -17,7 +17,7 @@ void load_root(const YamlNode& tree, Config& config, Problems& problems) {
   if (!root.ok()) return;
   // In the sample's order, which is how an error lists them.
   for (const char* key : {"service", "listen", "broker", "stores", "claim_check", "stamp", "pipelines",
-                          "routes", "slip", "consume", "limits", "log"})
+                          "routes", "slip", "consume", "limits", "admin", "log"})
     root.known(key);
   load_service(root, config);
   load_broker(root, config);
@@ -30,6 +30,7 @@ void load_root(const YamlNode& tree, Config& config, Problems& problems) {
   load_slip(root, config);
   load_consume(root, config);
   load_limits(root, config);
+  load_admin(root, config);
   load_log(root, config);
   root.finish();
 }

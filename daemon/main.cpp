@@ -1,8 +1,10 @@
-// bellhop's command line: run, check, sweep, the commands of cli/inspect, --version. Exit codes: 0 ok, 1
-// failure, 2 usage or configuration.
+// bellhop's command line: run, check, sweep, the commands of cli/inspect, those that ask the bellhop that
+// runs,
+// --version. Exit codes: 0 ok, 1 failure, 2 usage or configuration.
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "daemon/cli/admin_commands.h"
 #include "daemon/cli/check.h"
 #include "daemon/cli/inspect/inspect_commands.h"
 #include "daemon/cli/run.h"
@@ -24,9 +26,53 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
                "       bellhop sweep STORE --config FILE [--older-than TIME] [--dry-run]\n"
                "       bellhop peek | replay QUEUE --config FILE\n"
                "       bellhop where KEY | --queue QUEUE --config FILE\n"
+               "       bellhop status [--json] [--watch] | health [--ready] | drain | log-level LEVEL\n"
                "       bellhop --version | --help\n";
   return 2;
 }
+
+// The commands that ask the bellhop that runs.
+class AdminCommands {
+ public:
+  explicit AdminCommands(CLI::App& app)
+      : status_(add(app, "status", "Show what the running bellhop does: trouble first, then its numbers")),
+        health_(add(app, "health", "Say whether the running bellhop is alive; answers within a second")),
+        drain_(add(app, "drain", "End the running bellhop as SIGTERM does: each session when it is settled")),
+        log_level_(add(app, "log-level", "Change what the running bellhop logs, until it ends")) {
+    status_->add_flag("--json", as_json_, "Print what /status of the admin socket answers");
+    status_->add_flag("--watch", watch_, "Print it again every two seconds");
+    health_->add_flag(
+        "--ready", ready_,
+        "Also ask whether a publish made now would be taken: the broker is reached, the stores work");
+    log_level_->add_option("LEVEL", level_, "trace, debug, info, warn or error")->required()->type_name("");
+  }
+  bool is_chosen() const {
+    return status_->parsed() || health_->parsed() || drain_->parsed() || log_level_->parsed();
+  }
+  int run() const {
+    if (status_->parsed()) return bellhop::show_status(place_, as_json_, watch_, std::cout, std::cerr);
+    if (health_->parsed()) return bellhop::show_health(place_, ready_, std::cout, std::cerr);
+    if (drain_->parsed()) return bellhop::begin_drain(place_, std::cout, std::cerr);
+    return bellhop::change_log_level(place_, level_, std::cout, std::cerr);
+  }
+
+ private:
+  CLI::App* add(CLI::App& app, const char* name, const char* help) {
+    CLI::App* command = app.add_subcommand(name, help);
+    CLI::Option* socket =
+        command->add_option("--socket", place_.socket, "Its admin socket (/run/bellhop/admin.sock)");
+    socket->type_name("PATH");
+    command->add_option("--config", place_.config_file, "Its configuration, which says where the socket is")
+        ->type_name("FILE")
+        ->excludes(socket);
+    return command;
+  }
+
+  bellhop::AdminPlace place_;
+  bool as_json_ = false, watch_ = false, ready_ = false;
+  std::string level_;
+  CLI::App *status_, *health_, *drain_, *log_level_;
+};
 
 }  // namespace
 
@@ -61,12 +107,14 @@ int main(int argc, char** argv) {
       ->type_name("TIME");
   sweep->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
   bellhop::InspectCommands inspect(app);
+  const AdminCommands admin(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return error.get_exit_code() == 0 ? app.exit(error) : wrong_usage(app, error);
   }
   if (const auto code = inspect.run()) return *code;
+  if (admin.is_chosen()) return admin.run();
   if (run->parsed()) return bellhop::run(file);
   if (sweep->parsed()) return bellhop::sweep(file, store, options, std::cout, std::cerr);
   return bellhop::check(file, at_broker, std::cout, std::cerr);

@@ -118,6 +118,7 @@ class ClaimStore {
   ClaimStore& operator=(const ClaimStore&) = delete;
 
   const std::string& name() const { return name_; }
+  proto::KeyRule key_rule() const { return keys_; }
   // Any thread. Begins an upload of a payload of `size_bytes`.
   virtual std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) = 0;
   // Any thread. Refuses a key that this store does not redeem before it builds any path or URL. When `wanted`
@@ -140,6 +141,8 @@ class ClaimStore {
   // Any thread, also during close(). Keys under which an object may be, whole or in part, that nobody was
   // told of yet.
   virtual std::vector<std::string> uploads_under_way() const { return {}; }
+  // Any thread. What it has in scratch files at the moment.
+  virtual uint64_t scratch_bytes() const { return 0; }
 
  private:
   // fetch, with a key that may be part of a path or a URL.

@@ -18,6 +18,8 @@ class Stores {
   ClaimStore* find(std::string_view name) const;      // null when there is none
   ClaimStore* fallback() const { return fallback_; }  // claim_check.store, null when none is configured
   const std::vector<std::unique_ptr<ClaimStore>>& all() const { return stores_; }
+  // Any thread. In scratch files of all stores.
+  uint64_t scratch_bytes() const;
   // Closes every store, one after the other. Waits for what is under way there, so it may take as long as a
   // store stands still. Precondition: no session is left.
   void close();

@@ -259,6 +259,17 @@ void print_limits(const config::Limits& limits, Report& report) {
               show_time(limits.drain_timeout_ms));
 }
 
+void print_admin(const config::Admin& admin, Report& report) {
+  report.section("admin");
+  if (!admin.socket.empty())
+    report.line("unix socket " + quoted(admin.socket) + ", mode 0600, for everything");
+  if (admin.tcp)
+    report.line("tcp " + config::show_host_port(admin.tcp->host, admin.tcp->port) +
+                ", for everybody who reaches it, for looking only");
+  if (admin.socket.empty() && !admin.tcp) report.line("nowhere");
+  report.line(admin.watch ? "this file is read again when it changes" : "this file is read at start only");
+}
+
 const char* show_level(config::LogLevel level) {
   switch (level) {
     case config::LogLevel::trace:
@@ -301,6 +312,7 @@ int check(const std::string& file, bool at_broker, std::ostream& out, std::ostre
   if (!config.consume_stores.empty())
     report.line("payloads are fetched only from " + quoted_list(config.consume_stores));
   print_limits(config.limits, report);
+  print_admin(config.admin, report);
   report.section("log");
   report.line(std::string(show_level(config.log_level)) + ", " + (config.log_json ? "json" : "text"));
   report.section("warnings");

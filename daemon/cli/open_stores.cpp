@@ -4,6 +4,7 @@
 
 #include "daemon/claims/filesystem/filesystem_store.h"
 #include "daemon/claims/memory_store.h"
+#include "daemon/claims/metered_store.h"
 #include "daemon/claims/s3/s3_store.h"
 
 namespace bellhop {
@@ -26,12 +27,15 @@ Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store) {
 
 }  // namespace
 
-Result<std::unique_ptr<Stores>> open_stores(const config::Config& config) {
+Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter* meter) {
   std::vector<std::unique_ptr<ClaimStore>> all;
   for (const config::Store& each : config.stores) {
     auto opened = open_store(each);
     if (!opened) return Error{opened.error()};
-    all.push_back(std::move(opened.value()));
+    if (meter == nullptr)
+      all.push_back(std::move(opened.value()));
+    else
+      all.push_back(std::make_unique<MeteredStore>(std::move(opened.value()), meter->store(all.size())));
   }
   const std::string& fallback = config.claim_check.store;
   auto stores = std::make_unique<Stores>(std::move(all), fallback);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <system_error>
@@ -15,7 +16,9 @@
 #include "config/load.h"
 #include "config/retention_warnings.h"
 #include "config/slip_warnings.h"
+#include "daemon/broker/broker_watch.h"
 #include "daemon/broker/control.h"
+#include "daemon/cli/admin_side.h"
 #include "daemon/cli/open_stores.h"
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
@@ -64,6 +67,8 @@ class Daemon {
     if (closer_.joinable()) closer_.join();
     control_.reset();
     signals_.reset();
+    broker_watch_.reset();
+    admin_.reset();
     listener_.reset();
     sessions_.reset();
     if (mailbox_ != nullptr) mailbox_->close();
@@ -79,9 +84,10 @@ class Daemon {
     const config::Config& config = *shared_.config;
     shared_.host = host_name();
     shared_.routing = std::make_unique<config::RoutingTable>(shared_.config);
+    shared_.meter = std::make_unique<Meter>(config);
     shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
     shared_.hop_bodies = std::make_unique<Quota>(config.limits.inflight_bytes);
-    auto stores = open_stores(config);
+    auto stores = open_stores(config, shared_.meter.get());
     if (!stores) return fail(stores.error());
     shared_.stores = std::move(stores.value());
     if (config.broker.uses_tls()) {
@@ -120,6 +126,7 @@ class Daemon {
     for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
     for (const std::string& warning : config::slip_warnings(config)) spdlog::warn("{}", warning);
     for (const std::string& warning : config::hold_warnings(config)) spdlog::warn("{}", warning);
+    if (auto opened = open_admin(); !opened) return fail(opened.error());
     control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
     for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
     uv_run(&loop_, UV_RUN_DEFAULT);
@@ -129,6 +136,30 @@ class Daemon {
   }
 
  private:
+  Result<void> open_admin() {
+    const config::Config& config = *shared_.config;
+    AdminSources sources;
+    sources.service = config.service;
+    sources.version = BELLHOP_VERSION;
+    sources.meter = shared_.meter.get();
+    sources.reload = &reload_;
+    sources.inflight_bytes = [this] { return shared_.budget->used_bytes(); };
+    sources.scratch_bytes = [this] {
+      return shared_.spill.quota->used_bytes() + shared_.stores->scratch_bytes();
+    };
+    sources.is_draining = [this] { return draining_.load(); };
+    sources.drain = [this, mailbox = mailbox_] { mailbox->post([this] { drain(); }); };
+    auto admin = AdminSide::open(&loop_, config.admin, std::move(sources));
+    if (!admin) return Error{admin.error()};
+    admin_ = std::move(admin.value());
+    broker_watch_ = std::make_unique<BrokerWatch>(
+        &loop_, config.broker, shared_.tls.get(), shared_.nodes,
+        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
+        [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
+    for (const std::string& address : admin_->addresses()) spdlog::info("admin address={}", address);
+    return {};
+  }
+
   int fail(const std::string& why) {
     spdlog::error("cannot start: {}", why);
     return 1;
@@ -145,6 +176,7 @@ class Daemon {
   //                                                                            once
   // 2 s before drain_timeout the sessions that are left are closed whatever they wait for.
   void drain() {
+    if (draining_.exchange(true)) return;  // the admin socket asked before
     const uint64_t timeout_ms = shared_.config->limits.drain_timeout_ms;
     spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(), timeout_ms);
     listener_->close();
@@ -197,6 +229,8 @@ class Daemon {
     for (uv_timer_t* timer : {&timer_, &look_around_timer_})
       uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
     signals_->close();
+    broker_watch_.reset();
+    admin_->close();
     // The end is a moment away, and in order: one more signal changes nothing.
     for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) std::signal(number, SIG_IGN);
     mailbox_->close();
@@ -210,6 +244,7 @@ class Daemon {
   // Threads may hang in a dead mount: nothing is waited for.
   [[noreturn]] void leave_at_once() {
     listener_->close();
+    admin_->close();
     for (const auto& store : shared_.stores->all()) {
       for (const std::string& key : store->uploads_under_way())
         spdlog::warn("claim {} in store '{}' is left behind, whole or in part: no message names it", key,
@@ -221,6 +256,8 @@ class Daemon {
   }
 
   Shared shared_;
+  ReloadState reload_;
+  std::atomic<bool> draining_{false};
   uv_loop_t loop_{};
   uv_timer_t timer_{}, look_around_timer_{};
   bool loop_open_ = false;
@@ -228,6 +265,8 @@ class Daemon {
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<AdminSide> admin_;
+  std::unique_ptr<BrokerWatch> broker_watch_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<Control> control_;
   std::thread closer_;

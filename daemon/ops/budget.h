@@ -14,6 +14,7 @@ class Budget {
   // Any thread, all three. `bytes` may take the budget over its bound: the caller looks at is_over().
   void take(uint64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
   bool is_over() const { return used_.load(std::memory_order_relaxed) > bytes_max_; }
 
  private:

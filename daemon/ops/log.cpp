@@ -170,6 +170,20 @@ void set_up_log(const config::Config& config) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+bool set_log_level(std::string_view name) {
+  using namespace spdlog::level;
+  for (const level_enum level : {trace, debug, info, warn, err}) {
+    if (name != level_name(level)) continue;
+    spdlog::default_logger_raw()->set_level(level);
+    return true;
+  }
+  return false;
+}
+
+std::string_view log_level() {
+  return level_name(spdlog::default_logger_raw()->level());
+}
+
 void finish_log(std::chrono::milliseconds at_most) {
   if (queue != nullptr) queue->finish(at_most);
 }

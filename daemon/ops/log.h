@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "config/config.h"
 
@@ -22,6 +23,10 @@ void set_up_log(const config::Config& config);
 void finish_log(std::chrono::milliseconds at_most);
 // Any thread. The number of lines dropped because nobody read them fast enough.
 uint64_t log_lines_dropped();
+
+// Any thread. The least important lines that are logged; false: there is no level of that name.
+bool set_log_level(std::string_view name);
+std::string_view log_level();
 
 // `2026-01-31T10:00:00.123Z info session opened peer=…`
 std::unique_ptr<spdlog::formatter> text_log_formatter();

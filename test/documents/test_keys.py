@@ -33,7 +33,7 @@ def with_every_section(store):
         "listen": [{"unix": "/run/bellhop/bellhop.sock"}, {"tcp": "127.0.0.1:5673"}],
         "broker": {"url": "amqps://localhost", "tls": {}},
         "stores": {"NAME": dict(STORES[store])},
-        "claim_check": {}, "stamp": {}, "slip": {}, "consume": {}, "limits": {}, "log": {},
+        "claim_check": {}, "stamp": {}, "slip": {}, "consume": {}, "limits": {}, "admin": {}, "log": {},
         "pipelines": {"NAME": {"steps": ["a"]}},
         "routes": [{"name": "a", "match": {}}, {"name": "b", "to": {"exchange": "e"}},
                    {"name": "c", "slip": {"itinerary": [{"exchange": "e"}]}}],

@@ -57,6 +57,7 @@ class Bellhop:
         self.store_path = self.folder / "claims"
         self.socket = str(self.folder / "bellhop.sock")
         self.tcp = None
+        self.admin_socket = str(self.folder / "admin.sock")
         self.config_path = self.folder / "bellhop.yaml"
         if isinstance(config, str):
             self.config_path.write_text(config.replace("{dir}", str(self.folder)))

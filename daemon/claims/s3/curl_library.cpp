@@ -37,6 +37,7 @@ Loaded load_once() {
   loader.find("curl_easy_init", curl.easy_init);
   loader.find("curl_easy_setopt", curl.easy_setopt);
   loader.find("curl_easy_getinfo", curl.easy_getinfo);
+  loader.find("curl_easy_perform", curl.easy_perform);
   loader.find("curl_easy_pause", curl.easy_pause);
   loader.find("curl_easy_cleanup", curl.easy_cleanup);
   loader.find("curl_easy_strerror", curl.easy_strerror);
@@ -60,7 +61,7 @@ Loaded load_once() {
 
 Result<const CurlLibrary*> CurlLibrary::load() {
   static const Loaded loaded = load_once();
-  if (!loaded.error.empty()) return Error{"an S3 store needs libcurl 4: " + loaded.error};
+  if (!loaded.error.empty()) return Error{"libcurl 4 cannot be used: " + loaded.error};
   return &loaded.library;
 }
 

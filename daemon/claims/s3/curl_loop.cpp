@@ -19,7 +19,7 @@ struct CurlLoop::Socket {
 
 Result<std::unique_ptr<CurlLoop>> CurlLoop::open() {
   const auto library = CurlLibrary::load();
-  if (!library) return Error{library.error()};
+  if (!library) return Error{"an S3 store needs libcurl: " + library.error()};
   std::unique_ptr<CurlLoop> self(new CurlLoop(*library.value()));
   if (const int error = uv_loop_init(&self->loop_); error != 0)
     return Error{std::string("cannot open a loop: ") + uv_strerror(error)};

@@ -26,6 +26,9 @@ class S3Store : public ClaimStore {
   void remove(const std::string& key) override;
   void close() override;
   std::vector<std::string> uploads_under_way() const override { return core_->keys_under_way.all(); }
+  uint64_t scratch_bytes() const override {
+    return core_->upload_scratch->used_bytes() + core_->fetch_scratch->used_bytes();
+  }
 
  private:
   S3Store(std::shared_ptr<S3Core> core, proto::KeyRule keys)

@@ -11,6 +11,7 @@
 #include "daemon/claims/stores.h"
 #include "daemon/door/amqp/spill_file.h"
 #include "daemon/ops/budget.h"
+#include "daemon/ops/meter.h"
 #include "daemon/ops/quota.h"
 #include "daemon/wire/tls_context.h"
 
@@ -22,6 +23,7 @@ struct Shared {
   std::unique_ptr<Stores> stores;
   std::unique_ptr<const TlsContext> tls;  // null: no URL is an amqps:// one
   std::unique_ptr<Budget> budget;
+  std::unique_ptr<Meter> meter;
   SpillSpace spill;
   BrokerNodes nodes;
   std::atomic<uint64_t> held_for_clients{0};  // bytes in all sessions' delivery queues

@@ -48,7 +48,7 @@ claim_check:
 log: { level: loud }
 )") == Lines{"f:1:1: serivce: unknown key (did you mean service?), allowed: service, listen, broker, stores, "
              "claim_check, "
-             "stamp, pipelines, routes, slip, consume, limits, log",
+             "stamp, pipelines, routes, slip, consume, limits, admin, log",
              "f:4:14: broker.heartbeat: '30' is not a whole number with a unit, allowed: ms, s, m, h or d "
              "after a whole "
              "number, as in 30s, or 0",

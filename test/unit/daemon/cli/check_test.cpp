@@ -130,6 +130,8 @@ consume       a message that cannot be delivered is parked; a delivery waits up 
 limits        256 sessions, 128 of TCP, 2047 channels each, 16 transfers each
               messages of up to 4GiB, 32MiB of bodies in memory
               handshake_timeout 10s, drain_timeout 20s
+admin         unix socket '/nowhere/admin.sock', mode 0600, for everything
+              this file is read at start only
 log           info, text
 warnings      the itinerary of route 'stops' goes on to the default exchange, which slip.allowed_exchanges does not have: hops to it are refused; add "" to slip.allowed_exchanges
               store 'claims': '/nowhere/claims' is not there: mount or create it before bellhop starts (bellhop does not, because a missing folder is mostly a missing mount)
@@ -161,7 +163,7 @@ TEST_CASE("check says when a pipeline cannot be declared", "[cli]") {
 
 TEST_CASE("check prints every error and nothing else", "[cli]") {
   const Checked result =
-      checked("broker: { url: \"amqpx://app:hunter2@x\" }\nlog: { level: loud }\nadmin: {}\n");
+      checked("broker: { url: \"amqpx://app:hunter2@x\" }\nlog: { level: loud }\nadnim: {}\n");
   CHECK(result.code == 2);
   CHECK(result.out == "");
   CHECK(result.err ==
@@ -171,9 +173,9 @@ TEST_CASE("check prints every error and nothing else", "[cli]") {
             result.file +
             ":2:15: log.level: 'loud' is not known, allowed: trace, debug, info, warn, error\n" +
             result.file +
-            ":3:1: admin: unknown key, allowed: service, listen, broker, stores, claim_check, stamp, "
+            ":3:1: adnim: unknown key, allowed: service, listen, broker, stores, claim_check, stamp, "
             "pipelines, routes, "
-            "slip, consume, limits, log\n");
+            "slip, consume, limits, admin, log\n");
 }
 
 TEST_CASE("check of a file that is not there", "[cli]") {

@@ -1,0 +1,32 @@
+// What the admin side shows, and what it may do: the only way from here to the rest of the daemon. All of it
+// is called by the admin server's thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "daemon/ops/meter.h"
+#include "daemon/ops/reload_state.h"
+
+namespace bellhop {
+
+struct AdminSources {
+  std::string service, version;
+  const Meter* meter = nullptr;
+  const ReloadState* reload = nullptr;
+  std::function<uint64_t()> inflight_bytes, scratch_bytes;
+  std::function<bool()> is_draining;
+  std::function<void()> drain;  // begins it, and returns at once
+  std::chrono::system_clock::time_point started_at = std::chrono::system_clock::now();
+};
+
+// One thing that has to be right before a publish made now would be taken.
+struct ReadyCheck {
+  std::string name, text;
+  bool ok = false;
+};
+std::vector<ReadyCheck> ready_checks(const AdminSources& sources);
+
+}  // namespace bellhop

@@ -1,0 +1,138 @@
+#include "daemon/admin/status.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "daemon/admin/process_numbers.h"
+#include "daemon/ops/log.h"
+
+namespace bellhop {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string utc(std::chrono::system_clock::time_point when) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(when);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+template <typename Values, typename Names>
+Json by_name(const Values& values, const Names& names) {
+  Json out = Json::object();
+  for (size_t i = 0; i < names.size(); ++i) out[names[i]] = values[i];
+  return out;
+}
+
+Json routes(const MetricNames& names, const Totals& totals) {
+  Json out = Json::array();
+  for (size_t i = 0; i < names.routes.size(); ++i) {
+    const RouteTotals& route = totals.routes[i];
+    out.push_back({{"name", names.routes[i]},
+                   {"publishes", by_name(route.outcomes, publish_outcome_names)},
+                   {"bytes", route.bytes},
+                   {"confirms", route.until_confirmed.count()},
+                   {"confirm_ms", route.until_confirmed.sum_ms}});
+  }
+  return out;
+}
+
+Json stores(const Meter& meter) {
+  Json out = Json::array();
+  for (size_t i = 0; i < meter.names().stores.size(); ++i) {
+    const StoreTotals store = meter.store(i).totals();
+    out.push_back({{"name", meter.names().stores[i]},
+                   {"works", !store.is_failing},
+                   {"offloads", {{"ok", store.uploads}, {"failed", store.failed_uploads}}},
+                   {"offload_bytes", store.uploaded_bytes},
+                   {"restores", by_name(store.fetches, store_result_names)}});
+  }
+  return out;
+}
+
+Json steps(const MetricNames& names, const Totals& totals) {
+  Json out = Json::array();
+  for (size_t i = 0; i < names.steps.size(); ++i)
+    out.push_back({{"pipeline", names.steps[i].pipeline},
+                   {"step", names.steps[i].step},
+                   {"hops", by_name(totals.hops[i], hop_outcome_names)}});
+  return out;
+}
+
+Json sessions(const Meter& meter) {
+  Json out = Json::array();
+  for (const SessionLine& each : meter.sessions())
+    out.push_back({{"id", each.id},
+                   {"client", each.client},
+                   {"peer", each.peer},
+                   {"door", door_names[static_cast<size_t>(each.door)]},
+                   {"at_broker", each.at_broker},
+                   {"blocked", each.blocked},
+                   {"channels", each.channels},
+                   {"unconfirmed", each.unconfirmed},
+                   {"held", each.held},
+                   {"age_seconds", each.age_s}});
+  return out;
+}
+
+Json checks(const AdminSources& sources, bool& all_ok) {
+  Json out = Json::array();
+  for (const ReadyCheck& check : ready_checks(sources)) {
+    all_ok = all_ok && check.ok;
+    out.push_back({{"name", check.name}, {"ok", check.ok}, {"text", check.text}});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string status_json(const AdminSources& sources) {
+  const Meter& meter = *sources.meter;
+  const MetricNames& names = meter.names();
+  const Totals totals = meter.totals();
+  const ReloadView reload = sources.reload->view();
+  bool ready = true;
+  Json out;
+  out["service"] = sources.service;
+  out["version"] = sources.version;
+  out["pid"] = getpid();
+  out["now"] = utc(std::chrono::system_clock::now());
+  out["started_at"] = utc(sources.started_at);
+  out["log_level"] = log_level();
+  out["draining"] = sources.is_draining();
+  out["checks"] = checks(sources, ready);
+  out["ready"] = ready;
+  out["config"] = {{"generation", reload.generation},
+                   {"last_reload_successful", reload.last_was_successful},
+                   {"read_at", utc(reload.last_success)}};
+  out["broker"] = {{"up", meter.is_broker_up()},
+                   {"sessions", totals.sessions_at_broker},
+                   {"blocked", totals.blocked_sessions},
+                   {"connects", {{"ok", meter.connects()}, {"failed", meter.failed_connects()}}}};
+  out["routes"] = routes(names, totals);
+  out["stores"] = stores(meter);
+  out["steps"] = steps(names, totals);
+  out["slips_finished"] = by_name(totals.slips_finished, names.pipelines);
+  out["deliveries"] = by_name(totals.deliveries, delivery_path_names);
+  out["held"] = totals.held;
+  out["parked"] = by_name(totals.parked, park_reason_names);
+  out["sessions"] = sessions(meter);
+  Json ended = Json::object();
+  for (size_t i = 0; i < session_end_names.size(); ++i)
+    ended[session_end_names[i]] = totals.sessions_ended[0][i] + totals.sessions_ended[1][i];
+  out["sessions_closed"] = ended;
+  out["memory"] = {{"resident_bytes", process_numbers().resident_bytes},
+                   {"inflight_bytes", sources.inflight_bytes()},
+                   {"scratch_bytes", sources.scratch_bytes()}};
+  out["log_lines_dropped"] = log_lines_dropped();
+  // What a client calls itself may be anything.
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace bellhop

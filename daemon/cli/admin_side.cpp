@@ -1,0 +1,58 @@
+#include "daemon/cli/admin_side.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace bellhop {
+
+AdminSide::AdminSide(AdminSources sources)
+    : endpoints_(std::move(sources)),
+      server_([this](const HttpRequest& request) { return endpoints_.answer(request); }) {}
+
+Result<std::unique_ptr<AdminSide>> AdminSide::open(uv_loop_t* loop, const config::Admin& admin,
+                                                   AdminSources sources) {
+  std::unique_ptr<AdminSide> side(new AdminSide(std::move(sources)));
+  if (!admin.socket.empty()) {
+    config::UnixListen socket;
+    socket.path = admin.socket;
+    socket.mode = 0600;  // who may open it may do everything
+    auto listens = side->listen(loop, std::move(socket));
+    if (!listens && !admin.is_default_socket) return Error{"admin.socket: " + listens.error()};
+    if (!listens)
+      spdlog::warn("there is no admin socket; to have one, set admin.socket: {}", listens.error());
+  }
+  if (admin.tcp) {
+    config::TcpListen tcp;
+    tcp.host = admin.tcp->host;
+    tcp.port = admin.tcp->port;
+    if (auto listens = side->listen(loop, std::move(tcp)); !listens)
+      return Error{"admin.tcp: " + listens.error()};
+  }
+  return side;
+}
+
+Result<void> AdminSide::listen(uv_loop_t* loop, config::Listen where) {
+  entries_.push_back(
+      std::make_unique<const std::vector<config::Listen>>(std::vector<config::Listen>{std::move(where)}));
+  auto listener = Listener::open(loop, *entries_.back(), [this](Accepted accepted) {
+    server_.accept(accepted.fd.release(), accepted.tcp == nullptr);
+  });
+  if (!listener) return Error{listener.error()};
+  listeners_.push_back(std::move(listener.value()));
+  return {};
+}
+
+void AdminSide::close() {
+  for (const auto& listener : listeners_) listener->close();
+}
+
+std::vector<std::string> AdminSide::addresses() const {
+  std::vector<std::string> all;
+  for (const auto& listener : listeners_) {
+    for (std::string& address : listener->addresses()) all.push_back(std::move(address));
+  }
+  return all;
+}
+
+}  // namespace bellhop

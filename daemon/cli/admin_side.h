@@ -1,0 +1,35 @@
+// AdminSide: the admin listeners of a running bellhop, wired to what they show. Main thread; requests are
+// answered on a thread of the HTTP server's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/admin/endpoints.h"
+#include "daemon/admin/http_server.h"
+#include "daemon/door/listener.h"
+
+namespace bellhop {
+
+class AdminSide {
+ public:
+  // A socket that the configuration names, and the TCP address, must be had; the default socket need not.
+  static Result<std::unique_ptr<AdminSide>> open(uv_loop_t* loop, const config::Admin& admin,
+                                                 AdminSources sources);
+  // Accepts nothing more, and removes the socket's file. Answers under way go on. Again is harmless.
+  void close();
+  std::vector<std::string> addresses() const;
+
+ private:
+  explicit AdminSide(AdminSources sources);
+  Result<void> listen(uv_loop_t* loop, config::Listen where);
+
+  const Endpoints endpoints_;
+  HttpServer server_;
+  // A listener borrows its entry.
+  std::vector<std::unique_ptr<const std::vector<config::Listen>>> entries_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+};
+
+}  // namespace bellhop

@@ -1,0 +1,115 @@
+// SessionMeter: what one session counts and shows of itself. The session's thread writes, others read. It is
+// known to the process's Meter while it lives; with its end its counters become part of the totals.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/ops/counter.h"
+#include "daemon/ops/metric_names.h"
+
+namespace bellhop {
+
+struct RouteTotals {
+  std::array<uint64_t, publish_outcome_names.size()> outcomes{};
+  uint64_t bytes = 0;  // of bodies, as the clients published them
+  Durations until_confirmed;
+};
+
+// Sums over sessions; plain values.
+struct Totals {
+  explicit Totals(const MetricNames& names)
+      : routes(names.routes.size()), hops(names.steps.size()), slips_finished(names.pipelines.size()) {}
+
+  std::vector<RouteTotals> routes;  // as MetricNames::routes, and so on
+  std::vector<std::array<uint64_t, hop_outcome_names.size()>> hops;
+  std::vector<uint64_t> slips_finished;
+  std::array<uint64_t, delivery_path_names.size()> deliveries{};
+  std::array<uint64_t, park_reason_names.size()> parked{};
+  std::array<uint64_t, door_names.size()> sessions{};  // now
+  std::array<std::array<uint64_t, session_end_names.size()>, door_names.size()> sessions_ended{};
+  uint64_t held = 0, blocked_sessions = 0, sessions_at_broker = 0;  // now
+};
+
+// What a session shows of itself.
+struct SessionLine {
+  uint64_t id = 0;
+  std::string client, peer;
+  Door door = Door::unix_socket;
+  uint64_t channels = 0, unconfirmed = 0, held = 0;
+  uint64_t age_s = 0;
+  bool at_broker = false, blocked = false;
+};
+
+class RouteCounters {
+ public:
+  void published(uint64_t body_bytes) { bytes_.add(body_bytes); }
+  void settled(PublishOutcome outcome) { outcomes_[static_cast<size_t>(outcome)].add(); }
+  void answered(uint64_t ms) { until_confirmed_.add(ms); }
+  void add_to(RouteTotals& sum) const;
+
+ private:
+  std::array<Counter, publish_outcome_names.size()> outcomes_;
+  Counter bytes_;
+  DurationCounters until_confirmed_;
+};
+
+class Meter;
+
+class SessionMeter {
+ public:
+  // Any thread. `meter` outlives it.
+  SessionMeter(Meter& meter, uint64_t id, Door door, std::string peer);
+  ~SessionMeter();
+  SessionMeter(const SessionMeter&) = delete;
+  SessionMeter& operator=(const SessionMeter&) = delete;
+
+  // --- the session's thread ---
+  // Made at its first use: a session uses few of many routes.
+  RouteCounters& route(size_t number) {
+    RouteCounters* const known = routes_[number].load(std::memory_order_relaxed);
+    return known != nullptr ? *known : make_route(number);
+  }
+  void delivered(DeliveryPath path) { deliveries_[static_cast<size_t>(path)].add(); }
+  void parked(ParkReason reason) { parked_[static_cast<size_t>(reason)].add(); }
+  void hopped(std::string_view pipeline, std::string_view step, HopOutcome outcome);
+  // The client's own name for its connection.
+  void set_client(std::string_view name);
+  void ends(SessionEnd why) { end_ = why; }
+
+  Counter channels, unconfirmed, held;                 // now
+  std::atomic<bool> at_broker{false}, blocked{false};  // now
+
+  // --- any thread ---
+  SessionLine line() const;
+  void add_to(Totals& sum) const;
+
+ private:
+  friend class Meter;
+  RouteCounters& make_route(size_t number);
+
+  Meter& meter_;
+  const uint64_t id_;
+  const Door door_;
+  const std::string peer_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  SessionEnd end_ = SessionEnd::closed;  // read after the session's thread has ended
+
+  std::vector<std::atomic<RouteCounters*>> routes_;  // what is not null is ours
+  std::vector<std::array<Counter, hop_outcome_names.size()>> hops_;
+  std::vector<Counter> slips_finished_;
+  std::array<Counter, delivery_path_names.size()> deliveries_;
+  std::array<Counter, park_reason_names.size()> parked_;
+
+  mutable std::mutex mutex_;
+  std::string client_;  // under the mutex
+};
+
+}  // namespace bellhop

@@ -1,0 +1,126 @@
+// What each path answers, without a socket: who may act, when bellhop is ready, what the numbers look like.
+#include "daemon/admin/endpoints.h"
+
+#include <nlohmann/json.hpp>
+
+#include "config/load.h"
+#include "daemon/cli/status_text.h"
+#include "test/support/catch.h"
+
+using namespace bellhop;
+
+namespace {
+
+struct Daemon {
+  Daemon() {
+    sources.service = "orders-api";
+    sources.version = "1.2.3";
+    sources.meter = &meter;
+    sources.reload = &reload;
+    sources.inflight_bytes = [] { return uint64_t{7}; };
+    sources.scratch_bytes = [] { return uint64_t{8}; };
+    sources.is_draining = [this] { return drains != 0; };
+    sources.drain = [this] { ++drains; };
+  }
+  static config::Config configured() {
+    return config::load_text(R"(
+broker: { url: amqp://localhost }
+stores: { claims: { type: memory } }
+routes: [{ name: "a \"b\"", match: { exchange: orders } }]
+)",
+                             "f")
+        .config;
+  }
+  HttpAnswer ask(const std::string& method, const std::string& path, bool may_act = true,
+                 const std::string& body = "") {
+    return Endpoints(sources).answer({method, path, body, false, may_act});
+  }
+
+  Meter meter{configured()};
+  ReloadState reload;
+  int drains = 0;
+  AdminSources sources;
+};
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("who may act, and by which method", "[admin]") {
+  Daemon daemon;
+  CHECK(daemon.ask("GET", "/healthz").status == 200);
+  CHECK(daemon.ask("POST", "/healthz").status == 405);
+  CHECK(daemon.ask("GET", "/drain").status == 405);
+  CHECK(daemon.ask("POST", "/drain", false).status == 403);
+  CHECK(daemon.ask("GET", "/drain", false).status == 403);
+  CHECK(daemon.ask("PUT", "/nowhere").status == 404);
+  CHECK(daemon.drains == 0);
+  CHECK(daemon.ask("POST", "/drain").status == 202);
+  CHECK(daemon.ask("POST", "/drain").body == "bellhop is draining already\n");
+  CHECK(daemon.drains == 1);
+  CHECK(daemon.ask("POST", "/log-level", true, " loud\n").status == 400);
+}
+
+TEST_CASE("ready is when a publish made now would be taken", "[admin]") {
+  Daemon daemon;
+  CHECK(daemon.ask("GET", "/readyz").body ==
+        "[-] broker: no broker can be reached; the log says why\nnot ready\n");
+  daemon.meter.saw_broker(true);
+  CHECK(daemon.ask("GET", "/readyz").status == 200);
+  for (int i = 0; i < 3; ++i) daemon.meter.store(0).upload_failed(1);
+  CHECK(daemon.ask("GET", "/readyz").body ==
+        "[-] store 'claims': its last three operations failed; the log says why\nnot ready\n");
+  daemon.meter.store(0).uploaded(1, 1);
+  daemon.drains = 1;
+  CHECK(daemon.ask("GET", "/readyz").status == 503);
+  CHECK(daemon.ask("GET", "/healthz").status == 200);
+}
+
+TEST_CASE("the numbers as Prometheus reads them", "[admin]") {
+  Daemon daemon;
+  SessionMeter session(daemon.meter, 1, Door::tcp, "tcp 127.0.0.1:1");
+  session.route(0).settled(PublishOutcome::confirmed);
+  session.route(0).answered(3);
+  daemon.meter.store(0).uploaded(1000, 30);
+  const std::string text = daemon.ask("GET", "/metrics").body;
+  CHECK(has_line(text, "bellhop_build_info{version=\"1.2.3\"} 1"));
+  CHECK(has_line(text, "# TYPE bellhop_publishes_total counter"));
+  CHECK(has_line(text, R"(bellhop_publishes_total{route="a \"b\"",outcome="confirmed"} 1)"));
+  CHECK(has_line(text, R"(bellhop_publishes_total{route="(no route)",outcome="confirmed"
+} 0)"));
+  CHECK(has_line(text, R"(bellhop_publish_seconds_bucket{route="a \"b\"",le="0.002"} 0)"));
+CHECK(has_line(text, R"(bellhop_publish_seconds_bucket{route="a \"b\"",le="0.005"} 1)"));
+CHECK(has_line(text, R"(bellhop_publish_seconds_bucket{route="a \"b\"",le="+Inf"} 1)"));
+CHECK(has_line(text, R"(bellhop_offload_bytes_total{store="claims"} 1000)"));
+CHECK(has_line(text, R"(bellhop_sessions{door="tcp"} 1)"));
+CHECK(has_line(text, "bellhop_inflight_bytes 7"));
+}
+
+TEST_CASE("a client's name cannot break /status, nor the terminal it is printed on", "[admin]") {
+  Daemon daemon;
+  SessionMeter session(daemon.meter, 5, Door::unix_socket, "unix uid=1");
+  session.set_client(std::string("shop\x1b[2J\"\xff") + std::string(1000, 'x'));
+  session.held.set(2);
+  const std::string json = daemon.ask("GET", "/status").body;
+  const auto status = nlohmann::json::parse(json);
+  CHECK(status["sessions"][0]["client"].get<std::string>().substr(0, 9) == "shop\x1b[2J\"");
+  CHECK(status["sessions"][0]["id"] == 5);
+  const auto text = status_text(json);
+  REQUIRE(text);
+  CHECK(text.value().find('\x1b') == std::string::npos);
+  CHECK(text.value().find("shop?[2J") != std::string::npos);
+  CHECK(text.value().starts_with("NOT READY     broker: no broker can be reached; the log says why\n"));
+  CHECK_FALSE(status_text("{}"));
+  CHECK_FALSE(status_text("<html>"));
+}
+
+TEST_CASE("a reload that failed is told everywhere", "[admin]") {
+  Daemon daemon;
+  daemon.reload.succeeded(std::chrono::system_clock::now());
+  daemon.reload.failed();
+  CHECK(has_line(daemon.ask("GET", "/metrics").body, "bellhop_config_last_reload_successful 0"));
+  CHECK(has_line(daemon.ask("GET", "/metrics").body, "bellhop_config_generation 2"));
+  CHECK(status_text(daemon.ask("GET", "/status").body).value().find("RELOAD FAILED") != std::string::npos);
+}
