@@ -22,7 +22,7 @@ void load_routes(Section& root, Config& config);   // after stores, claim_check,
 void load_slip(Section& root, Config& config);     // after pipelines, routes
 void load_consume(Section& root, Config& config);  // after stores
 void load_limits(Section& root, Config& config);   // after broker
-void load_admin(Section& root, Config& config);  // after listen
+void load_admin(Section& root, Config& config);    // after listen
 void load_log(Section& root, Config& config);
 
 // For `claim_check` and `stamp` of the file and of a route alike: what the section leaves out stays as it is

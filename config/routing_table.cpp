@@ -33,8 +33,9 @@ std::optional<std::string> exact_key(const Route& route) {
   return route.match_routing_key;
 }
 
-Plan plan_of(const Route& route, const Pipeline* pipeline) {
+Plan plan_of(const Route& route, size_t number, const Pipeline* pipeline) {
   Plan plan;
+  plan.number = number;
   plan.name = route.name;
   plan.claim_check = route.claim_check;
   plan.stamp = route.stamp;
@@ -66,6 +67,7 @@ bool has_header(Bytes header_fields, const std::string& name, const std::string&
 }  // namespace
 
 RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::move(config)) {
+  default_plan_.number = config_->routes.size();
   default_plan_.claim_check = config_->claim_check;
   default_plan_.stamp = config_->stamp;
   rules_.reserve(config_->routes.size());
@@ -74,7 +76,7 @@ RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::
   for (const Route& route : config_->routes) {
     const auto named = pipelines.find(route.slip_pipeline);
     rules_.push_back({&route, topic_words(route.match_routing_key.value_or("")),
-                      plan_of(route, named == pipelines.end() ? nullptr : named->second)});
+                      plan_of(route, rules_.size(), named == pipelines.end() ? nullptr : named->second)});
     by_name_.emplace(route.name, rules_.size() - 1);
   }
   if (rules_.size() <= compared_max) return;

@@ -18,7 +18,8 @@ namespace bellhop::config {
 
 // What bellhop does with a publish: a route's values, with everything worked out that can be.
 struct Plan {
-  std::string name;  // empty for the plan of publishes that no route matches
+  std::string name;   // empty for the plan of publishes that no route matches
+  size_t number = 0;  // the route's place in the configuration; of that plan: behind the last
   ClaimCheck claim_check;
   Stamp stamp;
   std::optional<std::string> to_exchange, to_routing_key;

@@ -38,6 +38,9 @@ install_packages() {
       echo "(The package rabbitmq-server also starts a broker for the whole host. Nothing here uses it:" >&2
       echo " systemctl disable --now rabbitmq-server)" >&2 ;;
     esac
+    case " ${missing[*]} " in *" prometheus "*)
+      echo "(So does the package prometheus with a Prometheus: systemctl disable --now prometheus)" >&2 ;;
+    esac
     return 1
   fi
   say "Installing packages: ${missing[*]}"

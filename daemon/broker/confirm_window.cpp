@@ -7,15 +7,24 @@
 
 namespace bellhop {
 
-uint64_t ConfirmWindow::push_relayed(uint32_t token) {
-  return push(token, true);
+ConfirmWindow::~ConfirmWindow() {
+  if (meter_ == nullptr) return;
+  for (uint64_t tag = open_from_; tag < next_client_; ++tag) {
+    if (!at(tag).open) continue;
+    meter_->unconfirmed.subtract();
+    meter_->settle(at(tag).mark, at(tag).returned ? PublishOutcome::returned : PublishOutcome::unconfirmed);
+  }
+}
+
+uint64_t ConfirmWindow::push_relayed(uint32_t token, PublishMark mark) {
+  return push(token, true, mark);
 }
 
 uint64_t ConfirmWindow::push_local(uint32_t token) {
-  return push(token, false);
+  return push(token, false, {});
 }
 
-uint64_t ConfirmWindow::push(uint32_t token, bool relayed) {
+uint64_t ConfirmWindow::push(uint32_t token, bool relayed, PublishMark mark) {
   if (next_client_ - first() == ring_.size()) grow();
   const uint64_t client_tag = next_client_++;
   const uint64_t broker_tag = relayed ? next_broker_++ : next_broker_ - 1;
@@ -26,9 +35,12 @@ uint64_t ConfirmWindow::push(uint32_t token, bool relayed) {
                     .waits = relayed,
                     .returning = false,
                     .decided = false,
-                    .nack = false};
+                    .nack = false,
+                    .returned = false,
+                    .mark = mark};
   if (token != 0) ++special_;
   ++unsettled_;
+  if (meter_ != nullptr) meter_->unconfirmed.add();
   return client_tag;
 }
 
@@ -61,6 +73,17 @@ uint64_t ConfirmWindow::find(uint64_t broker_tag) {
   return entry.relayed && entry.waits && entry.broker_tag == broker_tag ? low : 0;
 }
 
+// The client gets its answer.
+inline void ConfirmWindow::close(Entry& entry, bool nack) {
+  entry.open = false;
+  --unsettled_;
+  if (meter_ == nullptr) return;
+  meter_->unconfirmed.subtract();
+  meter_->answer(entry.mark, entry.returned ? PublishOutcome::returned
+                             : nack         ? PublishOutcome::nacked
+                                            : PublishOutcome::confirmed);
+}
+
 // The outcome of one publish: told to the client, or kept while it is returning.
 void ConfirmWindow::settle(uint64_t client_tag, bool nack, std::vector<Answer>& answers) {
   Entry& entry = at(client_tag);
@@ -70,8 +93,7 @@ void ConfirmWindow::settle(uint64_t client_tag, bool nack, std::vector<Answer>& 
     entry.nack = nack;
     return;
   }
-  entry.open = false;
-  --unsettled_;
+  close(entry, nack);
   answers.push_back({client_tag, false, nack});
 }
 
@@ -148,6 +170,10 @@ void ConfirmWindow::await_return(uint64_t client_tag) {
   ++special_;
 }
 
+void ConfirmWindow::note_returned(uint64_t client_tag) {
+  if (client_tag >= open_from_ && client_tag < next_client_) at(client_tag).returned = true;
+}
+
 void ConfirmWindow::return_handed(uint64_t client_tag, std::vector<Answer>& answers) {
   if (client_tag < open_from_ || client_tag >= next_client_) return;
   Entry& entry = at(client_tag);
@@ -157,8 +183,7 @@ void ConfirmWindow::return_handed(uint64_t client_tag, std::vector<Answer>& answ
   if (!entry.decided) return;
   entry.decided = false;
   const bool nack = entry.nack;
-  entry.open = false;
-  --unsettled_;
+  close(entry, nack);
   answers.push_back({client_tag, false, nack});
   advance();
 }
@@ -181,7 +206,7 @@ bool ConfirmWindow::is_plain() const {
   return next_client_ == next_broker_ && special_ == 0;
 }
 
-bool ConfirmWindow::settle_relayed(uint64_t broker_tag, bool multiple) {
+bool ConfirmWindow::settle_relayed(uint64_t broker_tag, bool multiple, bool nack) {
   if (broker_tag >= next_broker_ || (broker_tag == 0 && !multiple)) return false;
   if (broker_tag == 0) broker_tag = next_broker_ - 1;
   if (broker_tag < open_from_) return false;
@@ -189,8 +214,7 @@ bool ConfirmWindow::settle_relayed(uint64_t broker_tag, bool multiple) {
   uint64_t tag = multiple ? open_from_ : broker_tag;
   for (; tag <= broker_tag; ++tag) {
     Entry& entry = at(tag);
-    if (entry.open) --unsettled_;
-    entry.open = false;
+    if (entry.open) close(entry, nack);
     entry.waits = false;
   }
   advance();

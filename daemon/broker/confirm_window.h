@@ -11,10 +11,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/ops/session_meter.h"
+
 namespace bellhop {
 
 class ConfirmWindow {
  public:
+  // `meter`, which may be null and outlives the window, counts the outcomes. What is not settled when the
+  // window ends is unconfirmed.
+  explicit ConfirmWindow(SessionMeter* meter = nullptr) : meter_(meter) {}
+  ~ConfirmWindow();
+  ConfirmWindow(const ConfirmWindow&) = delete;
+  ConfirmWindow& operator=(const ConfirmWindow&) = delete;
+
   // One frame to write to the client.
   struct Answer {
     uint64_t client_tag = 0;
@@ -24,7 +33,8 @@ class ConfirmWindow {
 
   // A publish that goes to the broker on this channel. Returns its client tag. `token` 0: nobody asks about
   // it; else on_broker() gives the token back when it is settled.
-  uint64_t push_relayed(uint32_t token = 0);
+  // `mark`: how it is counted when it is settled.
+  uint64_t push_relayed(uint32_t token = 0, PublishMark mark = {});
   // A publish that takes no broker tag of this channel (a hop, a local refusal, the end of a slip). Returns
   // its client tag.
   uint64_t push_local(uint32_t token = 0);
@@ -38,6 +48,8 @@ class ConfirmWindow {
   // A publish whose return is still being handed to the client: its ack waits for return_handed(), because a
   // return precedes its ack.
   void await_return(uint64_t client_tag);
+  // It came back: that is its outcome, whatever confirm follows.
+  void note_returned(uint64_t client_tag);
   void return_handed(uint64_t client_tag, std::vector<Answer>& answers);
   // A returning publish whose return cannot be handed to the client: answers with a nack at once, whatever
   // the broker says.
@@ -47,7 +59,7 @@ class ConfirmWindow {
   // Whether the broker's next frame may be relayed as it is: every tag in the window is equal on both sides,
   // none has a token, none is returning or local. Then call settle_relayed instead of on_broker.
   bool is_plain() const;
-  bool settle_relayed(uint64_t broker_tag, bool multiple);
+  bool settle_relayed(uint64_t broker_tag, bool multiple, bool nack);
 
  private:
   // One publish. Its client tag is its place: entries are in client-tag order without gaps.
@@ -60,10 +72,13 @@ class ConfirmWindow {
     bool returning : 1;  // its return is on its way to the client
     bool decided : 1;    // an outcome came meanwhile
     bool nack : 1;       // that outcome
+    bool returned : 1;
+    PublishMark mark;
   };
 
   Entry& at(uint64_t client_tag) { return ring_[client_tag & (ring_.size() - 1)]; }
-  uint64_t push(uint32_t token, bool relayed);
+  uint64_t push(uint32_t token, bool relayed, PublishMark mark);
+  void close(Entry& entry, bool nack);
   void grow();
   uint64_t first() const { return open_from_ < waits_from_ ? open_from_ : waits_from_; }
   uint64_t find(uint64_t broker_tag);
@@ -72,6 +87,7 @@ class ConfirmWindow {
                    std::vector<uint32_t>& tokens);
   void advance();
 
+  SessionMeter* const meter_;
   std::vector<Entry> ring_;  // a power of two, or empty; grows, never shrinks
   uint64_t next_client_ = 1;
   uint64_t next_broker_ = 1;

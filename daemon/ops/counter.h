@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace bellhop {
 
@@ -13,12 +14,34 @@ class Counter {
  public:
   // The one thread that writes it.
   void add(uint64_t count = 1) { set(value() + count); }
+  void subtract(uint64_t count = 1) { set(value() - count); }
   void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   // Any thread.
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t> value_{0};
+};
+
+// One of what a counter says there is now, as long as this lives.
+class CountLease {
+ public:
+  CountLease() = default;
+  explicit CountLease(Counter& counter) : counter_(&counter) { counter.add(); }
+  CountLease(CountLease&& other) noexcept : counter_(std::exchange(other.counter_, nullptr)) {}
+  CountLease& operator=(CountLease&& other) noexcept {
+    end();
+    counter_ = std::exchange(other.counter_, nullptr);
+    return *this;
+  }
+  ~CountLease() { end(); }
+  // Again is harmless.
+  void end() {
+    if (counter_ != nullptr) std::exchange(counter_, nullptr)->subtract();
+  }
+
+ private:
+  Counter* counter_ = nullptr;
 };
 
 // How long something took, sorted into buckets: what a histogram is made of. Plain values.

@@ -33,12 +33,13 @@ enum class SessionEnd : uint8_t {
   client_lost,
   broker_lost,
   broker_closed,
+  no_broker,
   refused,
   protocol,
   drained
 };
-inline constexpr std::array<const char*, 7> session_end_names{
-    "closed by the client", "client lost", "broker lost", "closed by the broker", "refused",
+inline constexpr std::array<const char*, 8> session_end_names{
+    "closed by the client", "client lost", "broker lost", "closed by the broker", "no broker", "refused",
     "protocol error",       "drained"};
 enum class Door : uint8_t { unix_socket, tcp };
 inline constexpr std::array<const char*, 2> door_names{"unix", "tcp"};

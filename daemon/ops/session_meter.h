@@ -48,6 +48,14 @@ struct SessionLine {
   bool at_broker = false, blocked = false;
 };
 
+// What is counted of a publish when its outcome is known.
+struct PublishMark {
+  uint32_t route = uncounted;  // MetricNames::routes
+  uint32_t began_ms = 0;       // the low bits of the session's clock
+
+  static constexpr uint32_t uncounted = ~uint32_t{0};
+};
+
 class RouteCounters {
  public:
   void published(uint64_t body_bytes) { bytes_.add(body_bytes); }
@@ -77,12 +85,29 @@ class SessionMeter {
     RouteCounters* const known = routes_[number].load(std::memory_order_relaxed);
     return known != nullptr ? *known : make_route(number);
   }
+  PublishMark begin_publish(size_t route_number, uint64_t body_bytes) {
+    route(route_number).published(body_bytes);
+    return {static_cast<uint32_t>(route_number), now_ms};
+  }
+  // The publish has no confirm to wait for, or will have none.
+  void settle(const PublishMark& mark, PublishOutcome outcome) {
+    if (mark.route != PublishMark::uncounted) route(mark.route).settled(outcome);
+  }
+  // Its confirm (or nack) goes to the client.
+  void answer(const PublishMark& mark, PublishOutcome outcome) {
+    if (mark.route == PublishMark::uncounted) return;
+    RouteCounters& counters = route(mark.route);
+    counters.settled(outcome);
+    counters.answered(now_ms - mark.began_ms);
+  }
   void delivered(DeliveryPath path) { deliveries_[static_cast<size_t>(path)].add(); }
   void parked(ParkReason reason) { parked_[static_cast<size_t>(reason)].add(); }
   void hopped(std::string_view pipeline, std::string_view step, HopOutcome outcome);
   // The client's own name for its connection.
   void set_client(std::string_view name);
   void ends(SessionEnd why) { end_ = why; }
+
+  uint32_t now_ms = 0;  // of the turn, the low bits of the loop's clock
 
   Counter channels, unconfirmed, held;                 // now
   std::atomic<bool> at_broker{false}, blocked{false};  // now

@@ -114,17 +114,23 @@ Result<NextStop> next_stop(Bytes header_fields, std::string_view routing_key,
         "headers of the input"};
   }
   next.was_finished = slip->is_finished();
-  if (!next.was_finished) slip->advance();
+  if (!next.was_finished) {
+    next.result_of = *slip->current();
+    slip->advance();
+  }
   next.is_finished = slip->is_finished();
   slip->to_headers(next.fields);
   next.run_id = slip->run_id();
-  if (next.is_finished) return next;
+  next.pipeline = routing.pipeline(routing_key);
+  if (next.pipeline == nullptr) next.pipeline = input.pipeline;
+  if (next.is_finished) {
+    if (next.pipeline == nullptr) next.pipeline = routing.only_pipeline_with(next.result_of);
+    return next;
+  }
   std::string_view step = *slip->current();
   next.step = step;
-  const config::Pipeline* pipeline = routing.pipeline(routing_key);
-  if (pipeline == nullptr) pipeline = input.pipeline;
-  if (pipeline == nullptr) pipeline = routing.only_pipeline_with(step);
-  auto to = destination_of(step, pipeline);
+  if (next.pipeline == nullptr) next.pipeline = routing.only_pipeline_with(step);
+  auto to = destination_of(step, next.pipeline);
   if (!to) return Error{to.error()};
   next.to = to.value();
   return next;

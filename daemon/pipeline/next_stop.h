@@ -26,7 +26,10 @@ Destination with_exchange(Destination to, const std::vector<const config::Pipeli
 struct NextStop {
   bool is_finished = false;   // the route is at its end: there is nothing to publish
   bool was_finished = false;  // it was there before: the hop is one too many
-  std::string step, run_id;   // for a log: the step or stop that comes next, and the run
+  // What the message is the result of, as far as the configuration knows it: for a count.
+  const config::Pipeline* pipeline = nullptr;
+  std::string result_of;
+  std::string step, run_id;  // for a log: the step or stop that comes next, and the run
   Destination to;
   Buffer fields;  // encoded: the three headers of a declared route, or the itinerary
 };

@@ -24,16 +24,19 @@
 namespace bellhop {
 
 struct Channel {
-  Channel(uint16_t channel_id, uint64_t channel_generation, SessionMemory& memory)
+  Channel(uint16_t channel_id, uint64_t channel_generation, SessionMemory& memory, SessionMeter& meter)
       : id(channel_id),
         generation(channel_generation),
+        counted(meter.channels),
         publishes(memory),
+        confirms(&meter),
         deliveries(memory),
         returns(memory) {}
 
   const uint16_t id;
   const uint64_t generation;  // tells apart two lives of one id
   ChannelClose end;
+  const CountLease counted;
 
   bool confirm = false, tx = false;
   bool tx_dirty = false;  // tx: something since the last commit or rollback

@@ -11,8 +11,8 @@ namespace bellhop {
 
 class Channels {
  public:
-  // `memory` outlives it.
-  explicit Channels(SessionMemory& memory) : memory_(memory) {}
+  // What is given outlives it.
+  Channels(SessionMemory& memory, SessionMeter& meter) : memory_(memory), meter_(meter) {}
 
   // Null where there is none.
   Channel* find(uint16_t id) const { return id < slots_.size() ? slots_[id].get() : nullptr; }
@@ -26,7 +26,7 @@ class Channels {
   // Precondition: the id is free.
   Channel& open(uint16_t id) {
     if (slots_.size() <= id) slots_.resize(size_t{id} + 1);
-    slots_[id] = std::make_unique<Channel>(id, ++generations_, memory_);
+    slots_[id] = std::make_unique<Channel>(id, ++generations_, memory_, meter_);
     open_++;
     return *slots_[id];
   }
@@ -65,6 +65,7 @@ class Channels {
 
  private:
   SessionMemory& memory_;
+  SessionMeter& meter_;
   std::vector<std::unique_ptr<Channel>> slots_;
   size_t open_ = 0;
   uint64_t generations_ = 0;

@@ -37,6 +37,7 @@ void Delivery::take_object(std::shared_ptr<LocalObject> given) {
   state_ = State::ready;
   watch.reset();
   object = std::move(given);
+  held.end();
 }
 
 void Delivery::fail(std::string why) {
@@ -46,6 +47,7 @@ void Delivery::fail(std::string why) {
   slot.end();
   watch.reset();
   reason = std::move(why);
+  held.end();
 }
 
 Buffer Delivery::spill(std::shared_ptr<SpillFile> file, uint64_t offset) {
@@ -81,12 +83,14 @@ void Delivery::make_plain(Buffer given) {
 void Delivery::park() {
   BELLHOP_ASSERT(!is(State::handed), "a delivery that the client has is not parked");
   state_ = State::parking;
+  held.end();
   slot.end();
   watch.reset();
 }
 
 void Delivery::end() {
   state_ = State::ended;
+  held.end();
   slot.end();
   watch.reset();
 }

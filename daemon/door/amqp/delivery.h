@@ -22,6 +22,7 @@
 #include "daemon/door/amqp/session_memory.h"
 #include "daemon/door/amqp/transfer_slots.h"
 #include "daemon/message/stored_claim.h"
+#include "daemon/ops/session_meter.h"
 #include "proto/bytes.h"
 
 namespace bellhop {
@@ -120,10 +121,12 @@ class Delivery {
   uint64_t quiet_since_ms = 0;        // queued, fetching: since then nothing has come of it
   bool is_stalled = false;            // fetching: its store has not answered for a while
   bool was_held = false;              // the log knows
+  CountLease held;                    // from then on, until its outcome is known
   uint32_t failures = 0;              // in a row: of rounds of fetches, then of parks
   bool is_told = false;               // that it can be neither restored nor parked
   bool is_answered = false;           // a get: the client knows that there is nothing for it
   std::string reason;                 // why a store said no, then why it is parked
+  ParkReason counted_as = ParkReason::other;
   std::shared_ptr<LocalObject> object;
 
   StoredClaim stored;       // a return: the publish that came back

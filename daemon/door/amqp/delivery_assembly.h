@@ -16,6 +16,7 @@ struct DeliveryAssembly {
   DeliveryKind kind = DeliveryKind::deliver;
   BorrowedFrame method, header;
   uint64_t body_bytes = 0, received_bytes = 0;
+  bool unframed = false;   // an inline prefix is taken off
   size_t strip_bytes = 0;  // of the next body frame: the rest of an inline prefix
   bool reframed = false;   // a prefix is left out, or the client's frames are smaller: framed anew
   Buffer refill;           // reframed: what does not fill a frame yet

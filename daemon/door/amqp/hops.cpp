@@ -45,7 +45,8 @@ struct Hops::Hop {
   bool mandatory = false;
   bool no_queue_has_it = false;
   Destination to;
-  std::string step, run_id;  // for a log
+  std::string step, run_id;         // for a log
+  std::string pipeline, result_of;  // for a count
   std::string routing_key, message_id;
   Buffer header, body;  // the client's, for a return
   StoredClaim stored;
@@ -104,6 +105,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
     return;
   }
   hop->step = std::move(next.value().step);
+  hop->result_of = std::move(next.value().result_of);
+  if (next.value().pipeline != nullptr) hop->pipeline = next.value().pipeline->name;
   hop->run_id = std::move(next.value().run_id);
   if (next.value().was_finished) {
     tell_trouble(
@@ -129,6 +132,8 @@ void Hops::release(Channel& channel, PublishJob& job) {
   if (channel.confirm) hop->client_tag = tracker_.take_local_tag(channel);
   if (hop->input_tag) channel.tags.give(*hop->input_tag, TagWindow::Owner::bellhop);
   if (next.value().is_finished) {
+    // One too many finishes nothing.
+    if (!next.value().was_finished) state_.meter.hopped(hop->pipeline, hop->result_of, HopOutcome::finished);
     settled(channel, *hop, true, false, 0, {});
     return;
   }
@@ -183,6 +188,10 @@ void Hops::end(Hop& hop, const PrivateChannel::Outcome& outcome) {
   using Kind = PrivateChannel::Outcome::Kind;
   hop.memory.end();
   hop.pending.end();
+  state_.meter.hopped(hop.pipeline, hop.result_of,
+                      outcome.kind == Kind::acked      ? HopOutcome::forwarded
+                      : outcome.kind == Kind::returned ? HopOutcome::returned
+                                                       : HopOutcome::refused);
   Channel* channel = channels_.find(hop.channel, hop.generation);
   if (channel != nullptr) {
     settled(*channel, hop, outcome.kind == Kind::acked, outcome.kind == Kind::returned, outcome.code,

@@ -12,6 +12,7 @@
 #include "daemon/door/amqp/transfer_slots.h"
 #include "daemon/message/stored_claim.h"
 #include "daemon/ops/quota.h"
+#include "daemon/ops/session_meter.h"
 #include "proto/content_header.h"
 #include "proto/method.h"
 
@@ -28,6 +29,7 @@ inline bool is_virtual_exchange(std::string_view name) {
 struct PublishJob {
   Buffer method, header;  // payloads as the client sent them
   const config::Plan* plan = nullptr;
+  PublishMark mark;  // how it is counted; a hop is not, as a publish
   bool hop = false;
   Buffer body;                     // a hop below the threshold: the payload
   std::unique_ptr<Upload> upload;  // null: the body is in `body`

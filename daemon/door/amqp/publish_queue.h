@@ -26,6 +26,7 @@ class PublishQueue {
     bool open = false;                // publish: more of its body is to come
     std::shared_ptr<PublishJob> job;  // job
     std::unique_ptr<Sent> sent;       // publish: what to remember of it
+    PublishMark mark = {};            // publish: how it is counted
     MemoryLease memory;               // of `frames`, while it is queued
   };
 

@@ -24,6 +24,7 @@ std::string about(const PublishJob& job) {
 
 void PublishRefusals::refuse(Channel& channel, const PublishJob& job, uint16_t code, const std::string& text,
                              bool closes) {
+  state_.meter.settle(job.mark, PublishOutcome::refused);
   // A store that takes nothing is one trouble, whatever it says about each payload.
   const bool is_of_store = job.store != nullptr && job.refused_code != 0;
   tell_trouble(trouble_publish_refused,

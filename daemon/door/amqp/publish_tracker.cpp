@@ -95,7 +95,7 @@ std::unique_ptr<Sent> PublishTracker::remember(const Publish& publish, const Sta
   return sent;
 }
 
-void PublishTracker::published(Channel& channel, std::unique_ptr<Sent> sent) {
+void PublishTracker::published(Channel& channel, PublishMark mark, std::unique_ptr<Sent> sent) {
   channel.tx_dirty = channel.tx;
   if (sent != nullptr) make_room(channel, sent);
   if (sent != nullptr) sent->tx_number = channel.tx_number;
@@ -106,8 +106,10 @@ void PublishTracker::published(Channel& channel, std::unique_ptr<Sent> sent) {
       if (channel.next_token == 0) channel.next_token = 1;
       sent->token = token;
     }
-    const uint64_t tag = channel.confirms.push_relayed(token);
+    const uint64_t tag = channel.confirms.push_relayed(token, mark);
     if (sent != nullptr) sent->client_tag = tag;
+  } else {
+    state_.meter.settle(mark, PublishOutcome::unconfirmed);
   }
   if (sent == nullptr) return;
   channel.sent.push_back(std::move(*sent));
@@ -136,7 +138,7 @@ void PublishTracker::on_confirm(Channel& channel, const Frame& frame, bool nack)
   if (!decoded) return;
   const Settle& settle = decoded.value();
   if (channel.confirms.is_plain()) {
-    channel.confirms.settle_relayed(settle.delivery_tag, settle.multiple);
+    channel.confirms.settle_relayed(settle.delivery_tag, settle.multiple, nack);
     to_client_.relay_whole(frame.raw);
     return;
   }
@@ -201,6 +203,7 @@ std::unique_ptr<Sent> PublishTracker::match_return(Channel& channel) {
   if (match == channel.sent.end()) return nullptr;
   auto found = std::make_unique<Sent>(std::move(*match));
   channel.sent.erase(match);
+  if (found->client_tag != 0) channel.confirms.note_returned(found->client_tag);
   show_returned(found->header, header.value(), state_.frame_bytes_max);
   return found;
 }

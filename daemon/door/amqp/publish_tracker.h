@@ -26,7 +26,7 @@ class PublishTracker {
   // A publish was written to the broker on the client's channel. Gives `sent` (null: nothing to remember) its
   // tags. Where there is no room for it the channel's oldest are forgotten, in a transaction it is the
   // newest: the return of such a one goes down as the broker sends it, its payload restored.
-  void published(Channel& channel, std::unique_ptr<Sent> sent);
+  void published(Channel& channel, PublishMark mark, std::unique_ptr<Sent> sent);
   // A publish that the broker will never see: the tag that the client knows it by, which is unsettled.
   uint64_t take_local_tag(Channel& channel) { return channel.confirms.push_local(); }
   // bellhop's own outcome of one.

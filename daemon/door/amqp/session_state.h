@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "daemon/door/amqp/shared.h"
 #include "daemon/ops/random_bytes.h"
@@ -16,14 +17,19 @@
 namespace bellhop {
 
 struct SessionState {
-  SessionState(Shared& all, uint64_t id)
-      : shared(all), config(*all.config), session_id(id), uuids(random_bytes) {}
+  SessionState(Shared& all, uint64_t id, Door door, std::string peer)
+      : shared(all),
+        config(*all.config),
+        session_id(id),
+        meter(*all.meter, id, door, std::move(peer)),
+        uuids(random_bytes) {}
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
 
   Shared& shared;
   const config::Config& config;
   const uint64_t session_id;
+  mutable SessionMeter meter;  // counting changes nothing for anybody
   proto::UuidGenerator uuids;
   Quota remembered{uint64_t{8} << 20};  // of shared.remembered
 

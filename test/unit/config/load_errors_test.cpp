@@ -73,7 +73,6 @@ TEST_CASE("keys that this version does not have are unknown keys", "[config]") {
   };
   const std::string broker = "broker: { url: amqp://localhost }\n";
   unknown(broker + "spool: { path: /x }", "f:2:1: spool: ");
-  unknown(broker + "admin: { tcp: 127.0.0.1:9419 }", "f:2:1: admin: ");
   unknown(broker + "stores: { a: { type: memory, retention: 30d } }", "f:2:30: stores.a.retention: ");
   unknown(broker + "routes: [{ name: a, durability: confirm }]", "f:2:21: routes[0].durability: ");
   unknown(broker + "<<: { service: x }", "f:2:1: ...: ");

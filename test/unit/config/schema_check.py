@@ -22,6 +22,7 @@ GOOD = {
     "a bucket with all of it": BROKER + "stores: { a: { type: s3, endpoint: 'http://h:1', region: r, bucket: '${B}', prefix: a/b/, path_style: false,"
                                " access_key: '${A:-}', secret_key: s, session_token: t, sse: 'aws:kms:k', timeout: 1s, retries: 0, probe: false } }",
     "zeros": BROKER + "claim_check: { threshold: 0 }\nconsume: { hold_max: 0 }",
+    "admin": BROKER + "admin: { socket: /run/a.sock, tcp: '127.0.0.1:9419' }",
     "TCP": BROKER + "listen: [{ tcp: '127.0.0.1:5673' }, { tcp: '[::1]:1', anonymous: true }, { tcp: '0.0.0.0:1', users: { a: b } }]",
 }
 
@@ -34,7 +35,6 @@ BAD = {
     "an unknown encryption": BROKER + "stores: { a: { type: s3, bucket: claims, sse: aes } }",
     "half of a key pair": BROKER + "stores: { a: { type: s3, bucket: claims, access_key: a } }",
     "spool": BROKER + "spool: { path: /x }",
-    "admin": BROKER + "admin: { tcp: 127.0.0.1:1 }",
     "a certificate without its key": "broker: { url: amqps://a, tls: { cert: x } }",
     "an unknown key of TLS": "broker: { url: amqps://a, tls: { password: x } }",
     "a Unix socket without a path": "broker: { url: 'amqp+unix://host' }",

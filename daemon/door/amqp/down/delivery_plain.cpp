@@ -38,6 +38,7 @@ void DeliveryFrames::begin_plain(Channel& channel, size_t strip_bytes) {
   // bellhop relays a header that it cannot decode, byte for byte.
   if (!header) strip_bytes = 0;
   out.strip_bytes = strip_bytes;
+  out.unframed = strip_bytes != 0;
   out.reframed = strip_bytes != 0 || out.body_bytes > state_.relayed_body_bytes_max;
   out.refill.clear();
   out.stage = DeliveryAssembly::Stage::relaying;
@@ -137,7 +138,8 @@ void DeliveryFrames::finish_plain(Channel& channel) {
     channel.tags.add(out.tag, TagWindow::Owner::bellhop);
   }
   to_client_.end_content();
-  handover_.handed(channel, out.kind, out.tag, out.no_ack, out.settle_when_handed, out.client_tag);
+  handover_.handed(channel, out.unframed ? DeliveryPath::unframed : DeliveryPath::relayed, out.kind, out.tag,
+                   out.no_ack, out.settle_when_handed, out.client_tag);
 }
 
 }  // namespace bellhop

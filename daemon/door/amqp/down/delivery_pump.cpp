@@ -70,8 +70,8 @@ void DeliveryPump::pump_stream() {
 void DeliveryPump::take_handed(Channel& channel, DeliveryQueue& queue) {
   const std::shared_ptr<Delivery> front = queue.front();
   queue.pop_front();
-  handover_.handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
-                   front->client_tag);
+  handover_.handed(channel, DeliveryPath::restored, front->kind, front->tag, front->no_ack,
+                   front->settle_when_handed, front->client_tag);
 }
 
 void DeliveryPump::pump_channel(Channel& channel) {
@@ -175,8 +175,8 @@ void DeliveryPump::hand_plain(Channel& channel, DeliveryQueue& queue) {
     channel.out.entry.reset();
     return;
   }
-  handover_.handed(channel, front->kind, front->tag, front->no_ack, front->settle_when_handed,
-                   front->client_tag);
+  handover_.handed(channel, front->unframed ? DeliveryPath::unframed : DeliveryPath::relayed, front->kind,
+                   front->tag, front->no_ack, front->settle_when_handed, front->client_tag);
 }
 
 void DeliveryPump::recover(Channel& channel) {

@@ -85,6 +85,7 @@ void Fetcher::accept(Channel& channel, const std::shared_ptr<Delivery>& delivery
   channel.queue_of(delivery->kind).push(delivery);
   // KeyRule::any is the widest rule: no store accepts a key that fails it.
   if (!proto::is_redeemable_key(delivery->key, proto::KeyRule::any)) {
+    delivery->counted_as = ParkReason::bad_key;
     fail(delivery, proto::bad_key_reason(delivery->key));
     return;
   }
@@ -174,13 +175,18 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
   }
   switch (result.failure.kind) {
     case FetchFailure::Kind::corrupt:
+      delivery->counted_as = ParkReason::corrupt;
       fail(delivery, result.failure.reason);
       return;
     case FetchFailure::Kind::not_issued:
-      if (delivery->reason.empty()) delivery->reason = result.failure.reason;
+      if (delivery->reason.empty()) {
+        delivery->reason = result.failure.reason;
+        delivery->counted_as = ParkReason::bad_key;
+      }
       break;
     case FetchFailure::Kind::missing:
       delivery->reason = result.failure.reason;
+      delivery->counted_as = ParkReason::missing;
       break;
     case FetchFailure::Kind::unavailable:
       delivery->unavailable = result.failure.reason;
@@ -212,11 +218,13 @@ void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string&
 }
 
 void Fetcher::give_up(const std::shared_ptr<Delivery>& delivery) {
+  delivery->counted_as = ParkReason::store_unavailable;
   fail(delivery, "store unavailable: " + delivery->unavailable);
 }
 
 void Fetcher::tell_held(Delivery& delivery) const {
   delivery.was_held = true;
+  delivery.held = CountLease(state_.meter.held);
   tell_trouble(trouble_delivery_held, held_subject(delivery),
                fmt::format("session={} channel={} queue={} delivery held reason=\"{}\"", state_.session_id,
                            delivery.channel, delivery.queue, delivery.unavailable));

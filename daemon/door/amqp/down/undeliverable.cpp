@@ -125,6 +125,7 @@ void Undeliverable::parked(const std::shared_ptr<Delivery>& delivery, Parker::Ou
                            const std::string& why) {
   Channel* channel = channels_.of(*delivery);
   if (outcome == Parker::Outcome::parked) {
+    state_.meter.parked(delivery->counted_as);
     spdlog::warn("session={} channel={} queue={} message parked reason=\"{}\"", state_.session_id,
                  delivery->channel, delivery->queue, delivery->reason);
   } else if (channel == nullptr) {
@@ -253,6 +254,7 @@ void Undeliverable::park_unhanded(Channel& channel, const std::shared_ptr<Delive
   if (delivery->reason.empty() && !is_parked_queue(delivery->queue)) {
     delivery->reason = delivery->unavailable.empty() ? "its consumer ended before it could be handed over"
                                                      : "store unavailable: " + delivery->unavailable;
+    if (!delivery->unavailable.empty()) delivery->counted_as = ParkReason::store_unavailable;
   }
   park(delivery);
 }

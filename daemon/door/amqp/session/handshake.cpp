@@ -23,6 +23,18 @@ std::string too_high(const char* what, uint64_t chosen, uint64_t offered) {
          " is higher than the maximum allowed value (" + std::to_string(offered) + ")";
 }
 
+// What the client calls its connection, else what it is. Empty: it says neither.
+std::string_view client_name(Bytes properties) {
+  if (properties.size() < 4) return {};
+  std::string_view product;
+  TableCursor cursor(properties.subspan(4));
+  while (const auto field = cursor.next()) {
+    if (field->name == "connection_name") return field_string(*field).value_or(std::string_view{});
+    if (field->name == "product") product = field_string(*field).value_or(std::string_view{});
+  }
+  return product;
+}
+
 }  // namespace
 
 Login login_of(const std::string& mechanism, const std::string& response) {
@@ -101,6 +113,7 @@ void Handshake::on_start_ok(const Frame& frame) {
     return;
   }
   StartOk& start_ok = decoded.value();
+  state_.meter.set_client(client_name(start_ok.client_properties));
   Login login = login_of(start_ok.mechanism, start_ok.response);
   client_user_ = login.user;
   if (!check_client(start_ok)) return;

@@ -10,7 +10,7 @@ Relay::Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outb
     : state_(state),
       memory_(memory),
       slots_(state.config.limits.transfers_per_session),
-      channels_(memory),
+      channels_(memory, state.meter),
       to_client_(client_outbox),
       to_broker_(broker_outbox),
       private_channel_(state.private_channel_id == 0
@@ -24,7 +24,7 @@ Relay::Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outb
       exchanges_(state, private_channel_.get()),
       hops_(state, memory, channels_, private_channel_.get(), exchanges_, tracker_, proxy_acks_, closing_,
             refusals_, *this),
-      handover_(tracker_, proxy_acks_),
+      handover_(tracker_, proxy_acks_, state.meter),
       fetcher_(state, host, channels_, memory, slots_, executor),
       spill_(state, host, channels_, memory, closing_, executor),
       body_stream_(state, host, to_client_, client_outbox, executor),

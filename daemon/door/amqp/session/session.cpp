@@ -35,7 +35,7 @@ Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string ref
       refusal_(std::move(refusal)),
       ended_(std::move(ended)),
       fd_(std::move(accepted.fd)),
-      state_(shared, id),
+      state_(shared, id, tcp_ != nullptr ? Door::tcp : Door::unix_socket, peer_),
       memory_(*shared.budget, shared.held_for_clients) {}
 
 Session::~Session() {
@@ -71,6 +71,7 @@ void Session::drain() {
     hurry();
     if (stage_ < Stage::running) {
       end_reason_ = "bellhop is shutting down";
+      state_.meter.ends(SessionEnd::drained);
       finish();
     }
   });
@@ -82,6 +83,7 @@ void Session::stop(std::string why, uint64_t within_ms) {
     hurry();
     if (stage_ < Stage::running) {
       end_reason_ = why;
+      state_.meter.ends(SessionEnd::drained);
       finish();
     } else {
       if (stage_ == Stage::running) spdlog::warn("{}", what_is_unsettled());
@@ -134,6 +136,7 @@ void Session::on_end(Link& link, std::string reason) {
 
 void Session::turn() {
   if (finished_) return;
+  state_.meter.now_ms = static_cast<uint32_t>(now_ms());
   if (stage_ == Stage::greeting) greet();
   stalled_ = false;
   if (state_.client_gone) client_->outbox().clear();

@@ -29,7 +29,10 @@ constexpr uint64_t peer_end_wait_ms = 2000;  // for the end of a socket whose wr
 
 void Session::leg_ended(Link& link, const std::string& reason) {
   if (&link == client_.get()) {
-    if (end_reason_.empty()) end_reason_ = "client: " + reason;
+    if (end_reason_.empty()) {
+      end_reason_ = "client: " + reason;
+      state_.meter.ends(SessionEnd::client_lost);
+    }
     if (client_leg_ != Leg::open || stage_ < Stage::running) {
       end_client_leg();
     } else {
@@ -99,6 +102,7 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
   stage_ = Stage::ending;
   state_.ending = true;
   end_reason_ = text;
+  state_.meter.ends(code == 320 ? SessionEnd::drained : SessionEnd::protocol);
   if (broker_leg_ == Leg::open) {
     // What no_ack consumers were not handed is parked before the broker is told that this is the end.
     if (relay_ != nullptr) relay_->park_all_unhanded();
@@ -137,6 +141,8 @@ void Session::broker_ended(const std::string& reason) {
     return;
   }
   close_by_bellhop(320, "CONNECTION_FORCED - the broker connection was lost: " + reason, 0);
+  state_.meter.ends(SessionEnd::broker_lost);
+  shared_.meter->saw_broker(false);
 }
 
 void Session::wait_for_client_end() {
@@ -164,6 +170,7 @@ void Session::end_client_leg() {
 void Session::end_broker_leg() {
   if (broker_leg_ == Leg::closed || broker_leg_ == Leg::none) return;
   broker_leg_ = Leg::closed;
+  state_.meter.at_broker = state_.meter.blocked = false;
   broker_deadline_ms_ = 0;
   client_->outbox().own();
   if (relay_ != nullptr) relay_->detach_broker_frames();
@@ -267,6 +274,7 @@ void Session::check_ends() {
   if (due(client_deadline_ms_)) {
     if (stage_ < Stage::running) {
       end_reason_ = "the handshake took longer than limits.handshake_timeout";
+      state_.meter.ends(SessionEnd::refused);
       tell_trouble("session ended", subject_of_reason(end_reason_),
                    fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
     }

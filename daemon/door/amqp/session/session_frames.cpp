@@ -99,6 +99,7 @@ void Session::on_broker_connection_frame(const Frame& frame) {
         state_.has_own_login)
       end_reason_ += " (bellhop logged in as user '" + state_.broker_user +
                      "': check the credentials under broker in its configuration)";
+    state_.meter.ends(SessionEnd::broker_closed);
     tell_trouble("session closed", subject_of_reason(end_reason_),
                  fmt::format("session={} {}", id_, end_reason_));
     put_empty_method(broker_->outbox().tail(), method::connection_close_ok, 0);
@@ -115,6 +116,8 @@ void Session::on_broker_connection_frame(const Frame& frame) {
     if (handshake_->is_done()) handshake_done();
     return;
   }
+  if (number == method::connection_blocked || number == method::connection_unblocked)
+    state_.meter.blocked = number == method::connection_blocked;
   // connection.blocked, connection.unblocked, update-secret-ok go to the client.
   if (relay_ != nullptr) put(relay_->own_frames(), frame.raw);
 }

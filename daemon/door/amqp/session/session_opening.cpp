@@ -48,7 +48,9 @@ void Session::greet() {
 void Session::connected(Result<Connected> result) {
   connector_.reset();
   if (finished_) return;
+  shared_.meter->connected_to_broker(static_cast<bool>(result));
   if (!result) {
+    state_.meter.ends(SessionEnd::no_broker);
     end_reason_ = result.error();
     tell_trouble(trouble_no_broker, "", fmt::format("session={} peer=\"{}\" {}", id_, peer_, result.error()),
                  spdlog::level::err);
@@ -73,6 +75,7 @@ void Session::connected(Result<Connected> result) {
 void Session::handshake_done() {
   stage_ = Stage::running;
   client_deadline_ms_ = 0;
+  state_.meter.at_broker = true;
   client_heartbeat_.start(handshake_->client_heartbeat_s(), now_ms());
   broker_heartbeat_.start(handshake_->broker_heartbeat_s(), now_ms());
   relay_ = std::make_unique<Relay>(state_, *this, memory_, client_->outbox(), broker_->outbox(), mailbox_);
@@ -85,6 +88,7 @@ void Session::handshake_done() {
 // The client was told why, or sees its socket close.
 void Session::end_unserved(std::string reason) {
   end_reason_ = std::move(reason);
+  state_.meter.ends(SessionEnd::refused);
   wait_for_client_end();
   stage_ = Stage::ending;
 }

@@ -240,6 +240,7 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
     sent->framed = framing_bytes != 0;
     sent->stored.sent();
   }
+  const PublishMark mark = state_.meter.begin_publish(in.plan->number, in.body_bytes);
   in.stage = PublishAssembly::Stage::relaying;
   if (direct) {
     if (stamped.as_it_is) {
@@ -249,7 +250,7 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
     if (framing_bytes != 0)
       proto::put_frame(to_broker_.tail(), proto::frame_body, channel.id, proto::claim_inline_prefix);
     if (!in.start.empty()) to_broker_.append(in.start);
-    tracker_.published(channel, std::move(sent));
+    tracker_.published(channel, mark, std::move(sent));
     return;
   }
   if (stamped.as_it_is) {
@@ -263,6 +264,7 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
   entry.kind = PublishQueue::Entry::Kind::publish;
   entry.open = true;
   entry.sent = std::move(sent);
+  entry.mark = mark;
   channel.publishes.push(std::move(entry));
 }
 

@@ -49,7 +49,7 @@ void PublishPump::pump(Channel& channel) {
     switch (entry.kind) {
       case Kind::publish:
         to_broker_.append(entry.frames);
-        tracker_.published(channel, std::move(entry.sent));
+        tracker_.published(channel, entry.mark, std::move(entry.sent));
         break;
       case Kind::method:
         methods_.apply(channel, proto::whole_frame(entry.frames), false);
@@ -101,7 +101,7 @@ void PublishPump::release_job(Channel& channel, PublishJob& job) {
                                     Bytes(out).subspan(stamped.header_at, header_end - stamped.header_at));
     sent->stored = std::move(job.stored);
   }
-  tracker_.published(channel, std::move(sent));
+  tracker_.published(channel, job.mark, std::move(sent));
 }
 
 }  // namespace bellhop

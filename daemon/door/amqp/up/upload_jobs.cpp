@@ -30,6 +30,7 @@ bool UploadJobs::begin(Channel& channel, ClaimStore* store) {
   auto job = job_of(in);
   job->plan = in.plan;
   job->hop = in.hop;
+  if (!in.hop) job->mark = state_.meter.begin_publish(in.plan->number, in.body_bytes);
   job->memory = MemoryLease(memory_, store == nullptr ? MemoryUse::arriving_hop : MemoryUse::publish, 0);
   if (store == nullptr) {
     job->reserved = std::move(reserved);
@@ -52,6 +53,11 @@ bool UploadJobs::begin(Channel& channel, ClaimStore* store) {
 void UploadJobs::refuse(Channel& channel, uint16_t code, std::string text, bool closes) {
   channel.in.stage = PublishAssembly::Stage::dropping;
   auto job = job_of(channel.in);
+  job->hop = channel.in.hop;
+  // Of a route that is not there it is nobody's.
+  if (!job->hop)
+    job->mark = state_.meter.begin_publish(
+        channel.in.plan != nullptr ? channel.in.plan->number : state_.config.routes.size(), 0);
   job->is_done = true;
   job->refused_code = code;
   job->refused_text = std::move(text);

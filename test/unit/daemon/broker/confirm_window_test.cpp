@@ -5,6 +5,8 @@
 #include <optional>
 #include <random>
 
+#include "config/load.h"
+#include "daemon/ops/meter.h"
 #include "test/support/catch.h"
 
 namespace bellhop {
@@ -129,8 +131,8 @@ TEST_CASE("tags that are not outstanding change nothing", "[confirm_window]") {
   CHECK(answers == Answers{{2, false, false}});
   CHECK(w.window.on_broker(2, true, false, answers, w.tokens));  // covers 1, which is still out
   CHECK_FALSE(w.window.on_broker(2, true, false, answers, w.tokens));
-  CHECK_FALSE(w.window.settle_relayed(1, false));
-  CHECK_FALSE(w.window.settle_relayed(9, true));
+  CHECK_FALSE(w.window.settle_relayed(1, false, false));
+  CHECK_FALSE(w.window.settle_relayed(9, true, false));
 }
 
 TEST_CASE("plain confirms are only counted", "[confirm_window]") {
@@ -138,10 +140,10 @@ TEST_CASE("plain confirms are only counted", "[confirm_window]") {
   for (uint64_t round = 0; round < 1000; ++round) {
     for (uint64_t i = 1; i <= 10; ++i) CHECK(window.push_relayed() == round * 10 + i);
     CHECK(window.is_plain());
-    CHECK(window.settle_relayed(round * 10 + 3, false));
-    CHECK(window.settle_relayed(round * 10 + 7, true));
+    CHECK(window.settle_relayed(round * 10 + 3, false, false));
+    CHECK(window.settle_relayed(round * 10 + 7, true, false));
     CHECK(window.unsettled() == 3);
-    CHECK(window.settle_relayed(0, true));
+    CHECK(window.settle_relayed(0, true, false));
     CHECK(window.unsettled() == 0);
   }
 }
@@ -277,7 +279,7 @@ TEST_CASE("random publishes and answers match a naive model", "[confirm_window]"
           if (window.is_plain() && below(2) == 0) {
             if (broker_tag < model.next_broker) {
               model.broker(broker_tag, multiple, false);
-              window.settle_relayed(broker_tag, multiple);
+              window.settle_relayed(broker_tag, multiple, false);
               client.told = model.told;
             }
             break;
@@ -300,4 +302,48 @@ TEST_CASE("random publishes and answers match a naive model", "[confirm_window]"
 }
 
 }  // namespace
+TEST_CASE("each publish is counted once, by its outcome", "[confirm_window]") {
+  Meter meter(config::load_text("broker: { url: amqp://localhost }", "f").config);
+  SessionMeter session(meter, 1, Door::unix_socket, "");
+  const auto outcomes = [&] { return meter.totals().routes[0].outcomes; };
+  Answers answers;
+  std::vector<uint32_t> tokens;
+  {
+    ConfirmWindow window(&session);
+    session.now_ms = 1000;
+    for (int i = 0; i < 4; ++i) window.push_relayed(0, session.begin_publish(0, 10));
+    window.push_local();  // a hop
+    CHECK(session.unconfirmed.value() == 5);
+    session.now_ms = 1030;
+    CHECK(window.on_broker(1, false, false, answers, tokens));
+    CHECK(window.on_broker(1, true, false, answers, tokens) == false);
+    CHECK(window.on_broker(2, false, true, answers, tokens));
+    window.note_returned(3);
+    window.await_return(3);
+    CHECK(window.on_broker(3, false, false, answers, tokens));
+    CHECK(session.unconfirmed.value() == 3);
+    window.return_handed(3, answers);
+    window.settle_local(5, false, answers);
+    CHECK(session.unconfirmed.value() == 1);
+  }
+  //                                   confirmed, nacked, returned, refused, unconfirmed
+  CHECK(outcomes() == std::array<uint64_t, 5>{1, 1, 1, 0, 1});
+  CHECK(session.unconfirmed.value() == 0);
+  CHECK(meter.totals().routes[0].bytes == 40);
+  CHECK(meter.totals().routes[0].until_confirmed.count() == 3);
+  CHECK(meter.totals().routes[0].until_confirmed.sum_ms == 90);
+}
+
+TEST_CASE("what is relayed plainly is counted as well", "[confirm_window]") {
+  Meter meter(config::load_text("broker: { url: amqp://localhost }", "f").config);
+  SessionMeter session(meter, 1, Door::unix_socket, "");
+  ConfirmWindow window(&session);
+  for (int i = 0; i < 10; ++i) window.push_relayed(0, session.begin_publish(0, 1));
+  REQUIRE(window.is_plain());
+  CHECK(window.settle_relayed(4, true, false));
+  CHECK(window.settle_relayed(6, false, true));
+  CHECK(window.settle_relayed(0, true, false));
+  CHECK(meter.totals().routes[0].outcomes == std::array<uint64_t, 5>{9, 1, 0, 0, 0});
+}
+
 }  // namespace bellhop

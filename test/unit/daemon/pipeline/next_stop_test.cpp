@@ -200,3 +200,17 @@ TEST_CASE("a slip that cannot be read or may not be followed is an error", "[nex
   CHECK(current(itinerary(R"({"steps":[{"exchange":"","routingKey":")" + key + R"("}]})")) ==
         "routing slip: an exchange and a routing key have at most 255 bytes");
 }
+
+TEST_CASE("a hop says whose result it is, as far as the configuration knows", "[next_stop]") {
+  const auto from = [](const Buffer& fields, std::string_view key = {}) {
+    auto next = next_stop(fields, key, {}, routing(), fresh, noon_s);
+    if (!next) return next.error();
+    const NextStop& stop = next.value();
+    return (stop.pipeline != nullptr ? stop.pipeline->name : "-") + "." + stop.result_of;
+  };
+  CHECK(from(declared("validate,reserve,dispatch", 0)) == "orders.validate");
+  CHECK(from(declared("validate,reserve,dispatch", 2)) == "orders.dispatch");
+  CHECK(from(declared("validate", 0), "returns") == "returns.validate");
+  CHECK(from(declared("validate", 0)) == "-.validate");
+  CHECK(from(declared("validate", 1)) == "-.");
+}

@@ -137,7 +137,8 @@ class Rig : private SessionHost {
     shared.budget = std::make_unique<Budget>(shared.config->limits.inflight_bytes);
     shared.hop_bodies = std::make_unique<Quota>(shared.config->limits.inflight_bytes);
     shared.host = "host";
-    state.emplace(shared, 1);
+    shared.meter = std::make_unique<Meter>(*shared.config);
+    state.emplace(shared, 1, Door::unix_socket, "unix uid=1");
     state->frame_bytes_max = state->broker_frame_bytes_max = 4096;
     state->client_channel_max = 100;
     state->private_channel_id = private_id;
