@@ -6,13 +6,14 @@
 
 namespace bellhop {
 
-AdminSide::AdminSide(AdminSources sources)
+AdminSide::AdminSide(AdminSources sources, std::function<void()> asked)
     : endpoints_(std::move(sources)),
-      server_([this](const HttpRequest& request) { return endpoints_.answer(request); }) {}
+      server_([this](const HttpRequest& request) { return endpoints_.answer(request); }),
+      asked_(std::move(asked)) {}
 
 Result<std::unique_ptr<AdminSide>> AdminSide::open(uv_loop_t* loop, const config::Admin& admin,
-                                                   AdminSources sources) {
-  std::unique_ptr<AdminSide> side(new AdminSide(std::move(sources)));
+                                                   AdminSources sources, std::function<void()> asked) {
+  std::unique_ptr<AdminSide> side(new AdminSide(std::move(sources), std::move(asked)));
   if (!admin.socket.empty()) {
     config::UnixListen socket;
     socket.path = admin.socket;
@@ -36,6 +37,7 @@ Result<void> AdminSide::listen(uv_loop_t* loop, config::Listen where) {
   entries_.push_back(
       std::make_unique<const std::vector<config::Listen>>(std::vector<config::Listen>{std::move(where)}));
   auto listener = Listener::open(loop, *entries_.back(), [this](Accepted accepted) {
+    asked_();
     server_.accept(accepted.fd.release(), accepted.tcp == nullptr);
   });
   if (!listener) return Error{listener.error()};

@@ -2,6 +2,7 @@
 // answered on a thread of the HTTP server's.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,18 +16,20 @@ namespace bellhop {
 class AdminSide {
  public:
   // A socket that the configuration names, and the TCP address, must be had; the default socket need not.
+  // `asked` is called for each connection, on the main thread.
   static Result<std::unique_ptr<AdminSide>> open(uv_loop_t* loop, const config::Admin& admin,
-                                                 AdminSources sources);
+                                                 AdminSources sources, std::function<void()> asked);
   // Accepts nothing more, and removes the socket's file. Answers under way go on. Again is harmless.
   void close();
   std::vector<std::string> addresses() const;
 
  private:
-  explicit AdminSide(AdminSources sources);
+  AdminSide(AdminSources sources, std::function<void()> asked);
   Result<void> listen(uv_loop_t* loop, config::Listen where);
 
   const Endpoints endpoints_;
   HttpServer server_;
+  const std::function<void()> asked_;
   // A listener borrows its entry.
   std::vector<std::unique_ptr<const std::vector<config::Listen>>> entries_;
   std::vector<std::unique_ptr<Listener>> listeners_;

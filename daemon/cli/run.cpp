@@ -149,15 +149,20 @@ class Daemon {
     };
     sources.is_draining = [this] { return draining_.load(); };
     sources.drain = [this, mailbox = mailbox_] { mailbox->post([this] { drain(); }); };
-    auto admin = AdminSide::open(&loop_, config.admin, std::move(sources));
+    auto admin = AdminSide::open(&loop_, config.admin, std::move(sources), [this] { watch_broker(); });
     if (!admin) return Error{admin.error()};
     admin_ = std::move(admin.value());
-    broker_watch_ = std::make_unique<BrokerWatch>(
-        &loop_, config.broker, shared_.tls.get(), shared_.nodes,
-        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
-        [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
     for (const std::string& address : admin_->addresses()) spdlog::info("admin address={}", address);
     return {};
+  }
+
+  // From when somebody first asks how bellhop is: a broker gets no connections that nobody wants to know of.
+  void watch_broker() {
+    if (broker_watch_ != nullptr || draining_.load()) return;
+    broker_watch_ = std::make_unique<BrokerWatch>(
+        &loop_, shared_.config->broker, shared_.tls.get(), shared_.nodes,
+        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
+        [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
   }
 
   int fail(const std::string& why) {
