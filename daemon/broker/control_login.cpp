@@ -8,7 +8,7 @@ BrokerLogin log_in_to_broker(const config::Broker& config, const std::string& vh
   BrokerLogin out;
   if (!config.has_credentials() && !config.has_certificate_login()) {
     out.has_no_credentials = true;
-    out.problems.push_back(
+    out.problems.emplace_back(
         "cannot be asked: the file has no credentials for it (broker.username and password, in the URL, or "
         "broker.tls.cert)");
     return out;

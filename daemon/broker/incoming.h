@@ -39,9 +39,9 @@ struct Incoming {
 
 // Nothing: none came in time. An error: the connection is gone, and why. A channel that the broker closes is
 // answered, so it can be opened again.
-Result<std::optional<Incoming>> next_incoming(amqp_connection_state_t_* connection, uint32_t timeout_ms);
+Result<std::optional<Incoming>> next_incoming(amqp_connection_state_t_* state, uint32_t timeout_ms);
 
 // Opens a channel. The error is the broker's.
-Result<void> open_channel(amqp_connection_state_t_* connection, uint16_t channel);
+Result<void> open_channel(amqp_connection_state_t_* state, uint16_t channel);
 
 }  // namespace bellhop

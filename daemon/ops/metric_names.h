@@ -47,13 +47,13 @@ inline constexpr std::array<const char*, 2> door_names{"unix", "tcp"};
 struct MetricNames {
   explicit MetricNames(const config::Config& config) {
     for (const config::Route& route : config.routes) routes.push_back(route.name);
-    routes.push_back("(no route)");
+    routes.emplace_back("(no route)");
     for (const config::Store& store : config.stores) stores.push_back(store.name);
     for (const config::Pipeline& pipeline : config.pipelines) {
       pipelines.push_back(pipeline.name);
       for (const std::string& step : pipeline.steps) steps.push_back({pipeline.name, step});
     }
-    pipelines.push_back("(no pipeline)");
+    pipelines.emplace_back("(no pipeline)");
     steps.push_back({"(no pipeline)", "(other)"});
   }
   // The step whose result a hop is; the last number is for all that the configuration does not know.

@@ -36,8 +36,8 @@ class MessageView {
 };
 
 // `claim` is null for a message without one. `now_s` is the epoch.
-std::string in_words(const MessageView& message, uint64_t number, const ClaimReport* claim, int64_t now_s);
-nlohmann::ordered_json json_of(const MessageView& message, uint64_t number, const ClaimReport* claim,
+std::string in_words(const MessageView& view, uint64_t number, const ClaimReport* claim, int64_t now_s);
+nlohmann::ordered_json json_of(const MessageView& view, uint64_t number, const ClaimReport* claim,
                                int64_t now_s);
 
 }  // namespace bellhop

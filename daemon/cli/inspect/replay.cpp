@@ -81,7 +81,7 @@ class Replaying {
     uint64_t left = at_start;
     size_t window = 16;  // grows when messages are small
     while (left > 0 && is_interrupted == 0 && !stop_) {
-      uint64_t count = std::min<uint64_t>({left, window, pace.batch_max(window_max)});
+      auto count = std::min<uint64_t>({left, window, pace.batch_max(window_max)});
       if (options_.limit != 0) count = std::min(count, options_.limit - std::min(options_.limit, chosen_));
       if (count == 0) break;
       const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
@@ -197,6 +197,7 @@ class Replaying {
 
   Result<void> publish(const std::vector<Item*>& items) {
     std::vector<Outgoing> outgoing;
+    outgoing.reserve(items.size());
     for (const Item* item : items)
       outgoing.push_back({item->to.exchange, item->to.routing_key, item->header, item->message.body});
     const auto outcomes = publisher_.publish(outgoing);

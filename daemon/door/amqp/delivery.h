@@ -54,7 +54,7 @@ class Delivery {
   // A transfer's place is awaited. From plain (a claim that just came) or waiting.
   void wait_for_transfer(uint64_t now_ms);
   // The stores are asked, from the first on. From plain, waiting or queued.
-  void fetch(TransferSlot slot, uint64_t now_ms);
+  void fetch(TransferSlot taken, uint64_t now_ms);
   // No store can be reached. The transfer's place is given back. From fetching.
   void wait_for_store(std::string why);
   // A store gave it. From fetching.

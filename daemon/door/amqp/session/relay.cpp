@@ -6,7 +6,7 @@
 namespace bellhop {
 
 Relay::Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outbox& client_outbox,
-             Outbox& broker_outbox, std::shared_ptr<Executor> executor)
+             Outbox& broker_outbox, const std::shared_ptr<Executor>& executor)
     : state_(state),
       memory_(memory),
       slots_(state.config.limits.transfers_per_session),

@@ -25,7 +25,7 @@ class Relay final : private UpperHalf, private LowerHalf {
   // The handshake is done: `state` has what it agreed on. All outlive the relay. `executor` runs tasks on the
   // session's thread, and pump() is called after them.
   Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outbox& client_outbox,
-        Outbox& broker_outbox, std::shared_ptr<Executor> executor);
+        Outbox& broker_outbox, const std::shared_ptr<Executor>& executor);
   ~Relay();
 
   // A frame of the client for a channel. False: it has to wait for a transfer to end, and is to be given

@@ -31,9 +31,8 @@ void PublishPump::method(Channel& channel, const proto::Frame& frame) {
 
 void PublishPump::pump() {
   if (is_idle()) return;
-  // By position: a hop's release may close a channel, none opens one.
-  for (size_t i = 0; i < channels_.all().size(); ++i) {
-    Channel* channel = channels_.all()[i].get();
+  // What is released may close a channel; it opens and forgets none.
+  for (const auto& channel : channels_.all()) {
     if (channel != nullptr) pump(*channel);
   }
 }
