@@ -4,7 +4,7 @@ import pytest
 
 from support import amqp, slips
 from support.admin import Admin, Changes
-from support.checks import MISSING, Consumer, Marker, Side, check, put_object
+from support.claims import MISSING, Consumer, Marker, Side, claim, put_object
 from support.proxy import Proxy
 from support.publishing import declare, publisher
 from support.rabbitmq import wait_until
@@ -110,7 +110,7 @@ def test_held_and_released(daemon, admin, broker, name):
     side = Side(broker, name())
     marker = Marker(daemon)
     marker.remove()
-    side.send(check(LATER))
+    side.send(claim(LATER))
     consumer = Consumer(daemon, side.queue)
     wait_until(lambda: admin.metrics()["bellhop_held_deliveries", ""] == 1, 20, "the held delivery")
     assert [session["held"] for session in admin.status()["sessions"]] == [1]
@@ -126,7 +126,7 @@ def test_held_and_released(daemon, admin, broker, name):
 def test_parked_by_reason(daemon, admin, broker, name):
     side = Side(broker, name())
     changes = Changes(admin)
-    side.send(check(MISSING), check(MISSING), b"\xac\x01\x01../../etc/passwd", b"plain")
+    side.send(claim(MISSING), claim(MISSING), b"\xac\x01\x01../../etc/passwd", b"plain")
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"plain"
     settled(changes, {("bellhop_parked_total", "reason=missing"): 2, ("bellhop_parked_total", "reason=bad key"): 1}, "bellhop_parked")

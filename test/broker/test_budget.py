@@ -6,7 +6,7 @@ import time
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import TIME_FACTOR
 from support.scripted_broker import background

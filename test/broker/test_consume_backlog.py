@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Marker, Side, body_of, check, put_object
+from support.claims import Consumer, Marker, Side, body_of, claim, put_object
 from support.disks import FailingDisk, Mount, needs_root
 from support.rabbitmq import wait_until
 
@@ -22,7 +22,7 @@ class Backlog:
         self.daemon, self.side, self.count = daemon, Side(broker, name("deep")), count
         self.marker, self.key = Marker(daemon), str(uuid.uuid4())
         self.marker.remove()
-        self.side.send(check(self.key))
+        self.side.send(claim(self.key))
         for first in range(0, count, 100):
             self.side.send(*[self.body(n) for n in range(first, min(first + 100, count))])
         self.consumer = Consumer(daemon, self.side.queue)

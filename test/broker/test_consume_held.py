@@ -3,7 +3,7 @@
 import pytest
 
 from support import amqp
-from support.checks import MISSING, Consumer, Marker, Side, body_of, check, put_object
+from support.claims import MISSING, Consumer, Marker, Side, body_of, claim, put_object
 from support.rabbitmq import wait_until
 
 HELD = "delivery held"
@@ -14,7 +14,7 @@ def hold(daemon, side, *behind, key=LATER):
     """A store without its marker, a claim it cannot decide about, and what stands behind it."""
     marker = Marker(daemon)
     marker.remove()
-    side.send(check(key), *behind)
+    side.send(claim(key), *behind)
     return marker
 
 
@@ -22,7 +22,7 @@ def test_a_delivery_waits_for_its_store_and_what_stands_behind_it_keeps_its_orde
     daemon = bellhop()
     side = Side(broker, name())
     there = put_object(daemon, b"an object")
-    marker = hold(daemon, side, b"plain", check(there), b"\xac\x01\x00inline", body_of(300_000))
+    marker = hold(daemon, side, b"plain", claim(there), b"\xac\x01\x00inline", body_of(300_000))
     consumer = Consumer(daemon, side.queue)
     daemon.wait_log(HELD)
     consumer.channel.expect_nothing(0.3)
@@ -71,9 +71,9 @@ def test_after_hold_max_that_delivery_alone_is_parked_and_its_channel_goes_on(be
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"behind"
     parked = side.take()
-    assert parked.body == check(LATER)
+    assert parked.body == claim(LATER)
     assert parked.headers["x-acemq-error"].startswith("store unavailable: ") and ".bellhop-store" in parked.headers["x-acemq-error"]
-    side.send(check(there), b"goes on")
+    side.send(claim(there), b"goes on")
     assert consumer.bodies(2) == [b"an object", b"goes on"]
     consumer.ack(0, multiple=True)
     consumer.client.close()
@@ -83,7 +83,7 @@ def test_after_hold_max_that_delivery_alone_is_parked_and_its_channel_goes_on(be
 def test_a_get_is_answered_empty_when_its_message_was_held_for_too_long(bellhop, broker, name):
     daemon = bellhop({"consume": {"hold_max": "1s"}})
     side = Side(broker, name())
-    hold(daemon, side, check(LATER), b"behind")
+    hold(daemon, side, claim(LATER), b"behind")
     channel = amqp.connect(daemon.socket).channel()
     for no_ack in (False, True):
         assert channel.get(side.queue, no_ack=no_ack) is None
@@ -93,20 +93,20 @@ def test_a_get_is_answered_empty_when_its_message_was_held_for_too_long(bellhop,
     assert side.count() == 0
 
 
-def test_without_a_store_a_check_is_parked_after_hold_max(bellhop, broker, name):
+def test_without_a_store_a_claim_is_parked_after_hold_max(bellhop, broker, name):
     daemon = bellhop({"consume": {"hold_max": "1s"}}, store=None)
     side = Side(broker, name())
-    side.send(check(LATER), b"behind")
+    side.send(claim(LATER), b"behind")
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"behind"
     reason = side.take().headers["x-acemq-error"]
     assert reason.startswith("store unavailable: ") and LATER in reason and "no store is configured" in reason
 
 
-def test_without_a_store_a_check_is_held_loudly(bellhop, broker, name):
+def test_without_a_store_a_claim_is_held_loudly(bellhop, broker, name):
     daemon = bellhop(store=None)
     side = Side(broker, name())
-    side.send(check(LATER), b"behind")
+    side.send(claim(LATER), b"behind")
     consumer = Consumer(daemon, side.queue)
     line = daemon.wait_log(r".*delivery held.*").group(0)
     assert LATER in line and "no store is configured" in line
@@ -154,7 +154,7 @@ def test_multiple_across_a_held_and_a_parked_tag_settles_only_the_clients(bellho
     consumer.channel.call("basic.consume", queue=second.queue)
     side.send(b"1")
     one = consumer.deliver()
-    side.send(check(MISSING))
+    side.send(claim(MISSING))
     side.take()
     second.send(b"3")
     three = consumer.deliver()
@@ -200,7 +200,7 @@ def test_recover_gives_held_deliveries_back_once(bellhop, broker, name):
 def test_recover_while_deliveries_are_on_their_way_hands_over_no_stale_tag(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(*[check(put_object(daemon, body_of(70_000, n))) for n in range(40)])
+    side.send(*[claim(put_object(daemon, body_of(70_000, n))) for n in range(40)])
     consumer = Consumer(daemon, side.queue)
     consumer.channel.call("basic.recover", requeue=True)
     seen = set()
@@ -232,7 +232,7 @@ def test_cancel_ok_comes_after_the_deliveries_that_were_sent_before_it(bellhop, 
     daemon = bellhop()
     side = Side(broker, name())
     bodies = [body_of(500_000, n) for n in range(20)]
-    side.send(*[check(put_object(daemon, body)) for body in bodies])
+    side.send(*[claim(put_object(daemon, body)) for body in bodies])
     consumer = Consumer(daemon, side.queue)
     side.wait_count(0)
     consumer.channel.send("basic.cancel", consumer_tag=consumer.tag)

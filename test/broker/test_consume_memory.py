@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from support.checks import Consumer, Marker, Side, body_of, check, put_object
+from support.claims import Consumer, Marker, Side, body_of, claim, put_object
 
 
 @pytest.mark.parametrize("backlog_bytes", [3 << 20, 12 << 20])
@@ -17,7 +17,7 @@ def test_acks_and_publishes_go_on_while_a_long_outage_holds_more_than_the_limit(
     key, size = str(uuid.uuid4()), 60_000
     count = backlog_bytes // size
     marker.remove()
-    deep.send(check(key), *[body_of(size, n) for n in range(count)])
+    deep.send(claim(key), *[body_of(size, n) for n in range(count)])
     busy.send(*[b"%d" % n for n in range(200)])
     held = Consumer(daemon, deep.queue)
     daemon.wait_log("unavailable|cannot be reached|held")

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Marker, Side, check, put_object
+from support.claims import Consumer, Marker, Side, claim, put_object
 
 TURNS = 40
 
@@ -39,7 +39,7 @@ def test_a_store_outage_wears_no_message_out(bellhop, broker, name, limit):
         handed, keys = [], []
         for turn in range(TURNS):
             keys.append(str(uuid.uuid4()))
-            side.send(check(keys[-1]), b"neighbour %d" % turn)
+            side.send(claim(keys[-1]), b"neighbour %d" % turn)
             consumer = Consumer(daemon, side.queue, prefetch=50)
             side.wait_count(0)  # bellhop has them
             take_all(consumer, handed)
@@ -51,8 +51,8 @@ def test_a_store_outage_wears_no_message_out(bellhop, broker, name, limit):
         parked = [side.take() for _ in range(side.count(side.parked))]
         assert parked and all(p.headers["x-acemq-error"].startswith("store unavailable: ") for p in parked)
         # None is lost, and none came twice.
-        expected = [check(key) for key in keys] + [b"neighbour %d" % turn for turn in range(TURNS)]
-        payloads = {b"payload %d" % turn: check(key) for turn, key in enumerate(keys)}
+        expected = [claim(key) for key in keys] + [b"neighbour %d" % turn for turn in range(TURNS)]
+        payloads = {b"payload %d" % turn: claim(key) for turn, key in enumerate(keys)}
         assert sorted([payloads.get(body, body) for body in handed] + [p.body for p in parked]) == sorted(expected)
         assert side.count() == 0
     finally:
@@ -65,7 +65,7 @@ def test_a_claim_that_came_back_twice_is_parked_at_once_and_its_neighbours_go_on
     side = Side(broker, name(), arguments=quorum(3))
     try:
         key = str(uuid.uuid4())
-        side.send(check(key), b"neighbour")
+        side.send(claim(key), b"neighbour")
         marker = Marker(daemon)
         marker.remove()
         for _ in range(2):
@@ -76,7 +76,7 @@ def test_a_claim_that_came_back_twice_is_parked_at_once_and_its_neighbours_go_on
             side.wait_count(2)
         consumer = Consumer(daemon, side.queue)
         assert consumer.deliver().body == b"neighbour"
-        assert side.take().body == check(key)
+        assert side.take().body == claim(key)
         consumer.client.close()
     finally:
         for queue in (side.queue, side.parked):

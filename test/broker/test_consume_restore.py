@@ -5,19 +5,19 @@ import uuid
 import pytest
 
 from support import amqp
-from support.checks import CHECK, INLINE, Consumer, Side, body_of, check, put_object
+from support.claims import CLAIM, INLINE, Consumer, Side, body_of, claim, put_object
 from support.rabbitmq import SMALLEST_FRAME_MAX
 
 KIB = 1024
 
 
 @pytest.mark.parametrize("form", ["dashed", "hex", "upper"])
-def test_a_check_written_by_an_acemq_library_is_restored(bellhop, broker, name, form):
+def test_a_claim_written_by_an_acemq_library_is_restored(bellhop, broker, name, form):
     daemon = bellhop()
     side = Side(broker, name())
     issued = uuid.uuid4()
     key = put_object(daemon, b"written elsewhere", {"dashed": str(issued), "hex": issued.hex, "upper": str(issued).upper()}[form])
-    side.send(check(key), content_type="application/json", headers={"x-acemq-claim": "the application's", "n": 1})
+    side.send(claim(key), content_type="application/json", headers={"x-acemq-claim": "the application's", "n": 1})
     consumer = Consumer(daemon, side.queue)
     got = consumer.deliver()
     assert got.body == b"written elsewhere"
@@ -31,7 +31,7 @@ def test_an_object_of_any_size_is_restored_for_deliver_get_and_return(bellhop, b
     side = Side(broker, name())
     payload = body_of(size)
     key = put_object(daemon, payload)
-    side.send(check(key), check(key))
+    side.send(claim(key), claim(key))
     consumer = Consumer(daemon, side.queue, prefetch=1)
     assert consumer.deliver().body == payload
     got = consumer.client.channel().get(side.queue)
@@ -55,7 +55,7 @@ def test_an_inline_frame_is_stripped_with_a_store_and_without(bellhop, broker, n
     daemon = bellhop(store=store)
     side = Side(broker, name())
     big = body_of(300 * KIB)
-    bodies = [b"", b"x", b"xyz", b"\xac\x01\x00 again", CHECK + b"looks like one", big]
+    bodies = [b"", b"x", b"xyz", b"\xac\x01\x00 again", CLAIM + b"looks like one", big]
     side.send(*[INLINE + body for body in bodies])
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(len(bodies)) == bodies
@@ -95,9 +95,9 @@ def test_claim_headers_are_stripped_when_their_key_is_the_bodys_and_stay_when_it
     side = Side(broker, name())
     key, other = put_object(daemon, b"payload"), put_object(daemon, b"other")
     own = {"bellhop-claim-key": key, "bellhop-claim-store": "claims", "bellhop-claim-size": 7}
-    side.send(check(key), headers={"before": 1, **own, "after": "x"})
+    side.send(claim(key), headers={"before": 1, **own, "after": "x"})
     copied = {"bellhop-claim-key": other, "bellhop-claim-size": 999, "bellhop-claim-xxh128": "0" * 32, "mine": True}
-    side.send(check(key), headers=copied)
+    side.send(claim(key), headers=copied)
     side.send(b"plain", headers=copied)
     consumer = Consumer(daemon, side.queue)
     first, second, third = consumer.deliver(), consumer.deliver(), consumer.deliver()
@@ -114,7 +114,7 @@ def test_headers_of_every_type_pass_a_restore_byte_for_byte(bellhop, broker, nam
              [("b", -1), ("B", 200), ("s", -300), ("u", 60000), ("I", -70000), ("i", 4000000000), ("l", -2**40), ("f", 0.5),
               ("d", 0.25), ("T", 1700000000), ("V", None), ("x", b"\0\1"), ("t", True), ("F", {"in": [1, "two"]})]}
     table = amqp.encode_table(typed)
-    side.send(check(key), headers=table)
+    side.send(claim(key), headers=table)
     direct = side.channel.get_wait(side.queue, no_ack=False)
     side.channel.send("basic.nack", delivery_tag=direct.delivery_tag, requeue=True)
     consumer = Consumer(daemon, side.queue)
@@ -143,7 +143,7 @@ def test_the_redelivered_flag_and_the_routing_of_a_restored_delivery_are_the_bro
     daemon = bellhop()
     side = Side(broker, name())
     key = put_object(daemon, b"payload")
-    side.send(check(key))
+    side.send(claim(key))
     first = Consumer(daemon, side.queue)
     got = first.deliver()
     assert (got.redelivered, got.exchange, got.routing_key, got.consumer_tag) == (False, "", side.queue, first.tag)
@@ -160,7 +160,7 @@ def test_restored_deliveries_of_classic_and_quorum_queues_are_acknowledged(bellh
     daemon = bellhop()
     side = Side(broker, name(), arguments={"x-queue-type": kind, "x-expires": 120000})
     bodies = [body_of(70 * KIB, n) for n in range(10)]
-    side.send(*[check(put_object(daemon, body)) for body in bodies])
+    side.send(*[claim(put_object(daemon, body)) for body in bodies])
     consumer = Consumer(daemon, side.queue, prefetch=3)
     for body in bodies:
         got = consumer.deliver()
@@ -170,11 +170,11 @@ def test_restored_deliveries_of_classic_and_quorum_queues_are_acknowledged(bellh
     assert side.count() == 0
 
 
-def test_many_checks_and_plain_messages_keep_their_order(bellhop, broker, name):
+def test_many_claims_and_plain_messages_keep_their_order(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
     bodies = [body_of(200 * KIB if n % 7 == 0 else 70 * KIB if n % 3 == 0 else 20, n) for n in range(120)]
     for body in bodies:
-        side.send(check(put_object(daemon, body)) if len(body) > 64 * KIB else INLINE + body if len(body) % 2 else body)
+        side.send(claim(put_object(daemon, body)) if len(body) > 64 * KIB else INLINE + body if len(body) % 2 else body)
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(len(bodies)) == bodies

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Side, body_of, check, put_object
+from support.claims import Consumer, Side, body_of, claim, put_object
 
 
 def two_stores(bellhop, tmp_path, default="claims", archive=None, **more):
@@ -21,7 +21,7 @@ def two_stores(bellhop, tmp_path, default="claims", archive=None, **more):
 def test_a_key_is_found_in_the_second_store_by_search(bellhop, broker, name, tmp_path):
     daemon = two_stores(bellhop, tmp_path)
     side = Side(broker, name())
-    side.send(check(put_object(tmp_path / "archive", b"in the archive")))
+    side.send(claim(put_object(tmp_path / "archive", b"in the archive")))
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"in the archive"
 
@@ -31,8 +31,8 @@ def test_a_key_is_asked_of_the_store_that_its_header_names_first(bellhop, broker
     side = Side(broker, name())
     key = put_object(tmp_path / "archive", b"in the archive")
     put_object(tmp_path / "claims", b"another object", key)
-    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "archive"})
-    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "unknown"})
+    side.send(claim(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "archive"})
+    side.send(claim(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "unknown"})
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(2) == [b"in the archive", b"another object"]
 
@@ -66,7 +66,7 @@ def test_a_key_that_one_store_lacks_while_another_is_away_is_held_and_not_parked
     text = marker.read_bytes()
     marker.unlink()
     late = str(uuid.uuid4())
-    side.send(check(late))
+    side.send(claim(late))
     consumer = Consumer(daemon, side.queue)
     assert "archive" in daemon.wait_log(r".*delivery held.*").group(0)
     put_object(tmp_path / "archive", b"was there all along", late)
@@ -79,7 +79,7 @@ def test_a_key_that_no_store_has_is_parked(bellhop, broker, name, tmp_path):
     daemon = two_stores(bellhop, tmp_path)
     side = Side(broker, name())
     nowhere = str(uuid.uuid4())
-    side.send(check(nowhere))
+    side.send(claim(nowhere))
     consumer = Consumer(daemon, side.queue)
     assert nowhere in side.take().headers["x-acemq-error"]
 
@@ -89,7 +89,7 @@ def test_a_name_that_nobody_issued_is_a_key_only_of_the_store_whose_configuratio
     side = Side(broker, name())
     put_object(tmp_path / "archive", b"an order", "order-17.json")
     put_object(tmp_path / "claims", b"a private key", "id_rsa")
-    side.send(check("id_rsa"), check("order-17.json"), check(".bellhop-store"))
+    side.send(claim("id_rsa"), claim("order-17.json"), claim(".bellhop-store"))
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"an order"
     # The second store may have issued it, and has not (or not any more); a hidden file is nobody's key.
@@ -104,10 +104,10 @@ def test_a_file_that_nobody_issued_as_a_key_is_not_read_out_of_a_store(bellhop, 
     daemon = bellhop()
     side = Side(broker, name())
     put_object(daemon, b"a private key", "id_rsa")
-    side.send(check("id_rsa"), check(put_object(daemon, b"payload")))
+    side.send(claim("id_rsa"), claim(put_object(daemon, b"payload")))
     assert Consumer(daemon, side.queue).deliver().body == b"payload"
     parked = side.take()
-    assert parked.body == check("id_rsa") and "is not a key this store issued" in parked.headers["x-acemq-error"]
+    assert parked.body == claim("id_rsa") and "is not a key this store issued" in parked.headers["x-acemq-error"]
 
 
 def test_a_file_with_a_second_name_is_parked(bellhop, broker, name, tmp_path):
@@ -116,7 +116,7 @@ def test_a_file_with_a_second_name_is_parked(bellhop, broker, name, tmp_path):
     key = str(uuid.uuid4())
     (tmp_path / "secret").write_bytes(b"of somebody else")
     os.link(tmp_path / "secret", daemon.store_path / key)
-    side.send(check(key), check(put_object(daemon, b"payload")))
+    side.send(claim(key), claim(put_object(daemon, b"payload")))
     assert Consumer(daemon, side.queue).deliver().body == b"payload"
     assert "2 names (hard links)" in side.take().headers["x-acemq-error"]
 
@@ -125,14 +125,14 @@ def test_a_store_that_consume_does_not_list_is_never_asked(bellhop, broker, name
     daemon = two_stores(bellhop, tmp_path, consume={"stores": ["claims"]})
     side = Side(broker, name())
     named, unnamed, unknown = (put_object(tmp_path / "archive", b"of another tenant") for _ in range(3))
-    side.send(check(named), headers={"bellhop-claim-key": named, "bellhop-claim-store": "archive"})
-    side.send(check(unnamed))
-    side.send(check(unknown), headers={"bellhop-claim-key": unknown, "bellhop-claim-store": "elsewhere"})
+    side.send(claim(named), headers={"bellhop-claim-key": named, "bellhop-claim-store": "archive"})
+    side.send(claim(unnamed))
+    side.send(claim(unknown), headers={"bellhop-claim-key": unknown, "bellhop-claim-store": "elsewhere"})
     key = put_object(tmp_path / "claims", b"ours")
     # Were it asked for anything, this one would wait for it.
     (tmp_path / "archive" / ".bellhop-store").unlink()
-    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "claims"})
-    side.send(check(key))
+    side.send(claim(key), headers={"bellhop-claim-key": key, "bellhop-claim-store": "claims"})
+    side.send(claim(key))
     assert Consumer(daemon, side.queue).bodies(2) == [b"ours", b"ours"]
     reasons = {}
     for _ in range(3):
@@ -202,7 +202,7 @@ def test_an_object_that_may_not_be_read_holds_the_delivery_and_names_owner_and_m
     key = put_object(daemon, b"payload")
     path = daemon.store_path / key
     path.chmod(0)
-    side.send(check(key))
+    side.send(claim(key))
     consumer = Consumer(daemon, side.queue)
     assert "mode" in daemon.wait_log(r".*delivery held.*").group(0)
     path.chmod(0o600)
@@ -215,7 +215,7 @@ def test_a_folder_that_only_other_programs_write_needs_no_marker_when_the_config
     daemon = bellhop({"stores": {"theirs": {"type": "filesystem", "path": str(folder), "marker": "optional"}}})
     (folder / ".bellhop-store").unlink(missing_ok=True)
     side = Side(broker, name())
-    side.send(check(put_object(folder, b"theirs")), check(str(uuid.uuid4())))
+    side.send(claim(put_object(folder, b"theirs")), claim(str(uuid.uuid4())))
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"theirs"
     assert "retention" in side.take().headers["x-acemq-error"]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Side, body_of, check, put_object
+from support.claims import Consumer, Side, body_of, claim, put_object
 from support.rabbitmq import wait_until
 
 MIB = 1 << 20
@@ -22,7 +22,7 @@ def test_no_foreign_frame_stands_between_the_frames_of_a_body_not_even_a_heartbe
     daemon = bellhop()
     large, small = Side(broker, name("large")), Side(broker, name("small"))
     payload = body_of(20 * MIB)
-    large.send(*[check(put_object(daemon, payload))] * 2)
+    large.send(*[claim(put_object(daemon, payload))] * 2)
     client = amqp.connect(daemon.socket, heartbeat=1)
     first, second = client.channel(), client.channel()
     second.call("basic.consume", queue=small.queue, no_ack=True)
@@ -60,7 +60,7 @@ def test_a_body_of_100_mib_is_consumed_without_being_held_in_memory(bellhop, bro
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(100 * MIB)
-    side.send(check(put_object(daemon, payload)))
+    side.send(claim(put_object(daemon, payload)))
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver(timeout=60).body == payload
     daemon.assert_memory_below(64 * 1024, "VmHWM")
@@ -74,11 +74,11 @@ def test_a_slow_client_stops_the_stream_and_another_session_goes_on(bellhop, bro
     slow, fast = Side(broker, name("slow")), Side(broker, name("fast"))
     payload = body_of(20 * MIB)
     key = put_object(daemon, payload)
-    slow.send(*[check(key)] * 10)
+    slow.send(*[claim(key)] * 10)
     stalled = Consumer(daemon, slow.queue)
     stalled.client.read_exactly(100_000)
     before = daemon.memory_kib()
-    fast.send(*[check(key)] * 2, *[b"small"] * 500)
+    fast.send(*[claim(key)] * 2, *[b"small"] * 500)
     quick = Consumer(daemon, fast.queue)
     assert quick.deliver().body == payload and quick.deliver().body == payload
     assert quick.bodies(500) == [b"small"] * 500
@@ -103,7 +103,7 @@ def test_restored_bodies_wait_for_a_client_that_reads_nothing(bellhop, broker, n
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(1 * MIB)  # the largest that is in memory as a whole
-    side.send(*[check(put_object(daemon, payload))] * 200)
+    side.send(*[claim(put_object(daemon, payload))] * 200)
     consumer = Consumer(daemon, side.queue)
     side.wait_count(0)
     wait_until(lambda: at_rest(daemon.memory_kib), 15, "the restoring to stop")
@@ -115,7 +115,7 @@ def test_a_consumer_that_dies_in_the_middle_of_a_body_gives_the_message_back(bel
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(20 * MIB)
-    side.send(check(put_object(daemon, payload)), b"behind")
+    side.send(claim(put_object(daemon, payload)), b"behind")
     client = amqp.connect(daemon.socket)
     channel = client.channel()
     channel.send("basic.consume", queue=side.queue)
@@ -134,7 +134,7 @@ def test_a_channel_closed_in_the_middle_of_a_body_leaves_the_connection_readable
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(20 * MIB)
-    side.send(check(put_object(daemon, payload)))
+    side.send(claim(put_object(daemon, payload)))
     consumer = Consumer(daemon, side.queue)
     consumer.client.read_frame()
     consumer.channel.send("channel.close", reply_code=200)
@@ -154,7 +154,7 @@ def test_replies_wait_for_the_end_of_a_body_that_is_under_way(bellhop, broker, n
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(20 * MIB)
-    side.send(check(put_object(daemon, payload)))
+    side.send(claim(put_object(daemon, payload)))
     consumer = Consumer(daemon, side.queue)
     consumer.client.send(2, "channel.open")
     consumer.client.send(2, "queue.declare", exclusive=True)
@@ -179,7 +179,7 @@ def test_an_object_that_is_overwritten_while_it_is_handed_over_never_reaches_the
     side = Side(broker, name())
     payload = body_of(8 * MIB)
     key = put_object(daemon, payload)
-    side.send(check(key))
+    side.send(claim(key))
     client = amqp.connect(daemon.socket, frame_max=frame_max)
     client.channel().send("basic.consume", queue=side.queue)
     while client.read_frame().type != amqp.FRAME_HEADER:
@@ -207,7 +207,7 @@ def test_an_object_whose_name_is_taken_away_while_it_is_handed_over_reaches_the_
     side = Side(broker, name())
     payload = body_of(8 * MIB)
     key = put_object(daemon, payload)
-    side.send(check(key))
+    side.send(claim(key))
     client = amqp.connect(daemon.socket)
     client.channel().send("basic.consume", queue=side.queue)
     while client.read_frame().type != amqp.FRAME_HEADER:
@@ -225,7 +225,7 @@ def test_a_body_of_whole_frames_or_a_little_more_comes_in_as_few_frames_as_from_
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(9 * 131064 + beyond)
-    side.send(check(put_object(daemon, payload)))
+    side.send(claim(put_object(daemon, payload)))
     client = amqp.connect(daemon.socket)
     client.channel().send("basic.consume", queue=side.queue)
     while client.read_frame().type != amqp.FRAME_HEADER:

@@ -1,7 +1,7 @@
 """Consumers on a tx channel, and consumers of streams: where an acknowledgement is not what it is elsewhere."""
 
 from support import amqp
-from support.checks import MISSING, Consumer, Marker, Side, body_of, check, put_object
+from support.claims import MISSING, Consumer, Marker, Side, body_of, claim, put_object
 
 LATER = "22222222-2222-4333-8444-555555555555"
 
@@ -19,7 +19,7 @@ def tx_consumer(daemon, queue, **options):
 def test_acks_of_restored_deliveries_count_at_the_commit(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(*[check(put_object(daemon, body_of(70_000, n))) for n in range(3)])
+    side.send(*[claim(put_object(daemon, body_of(70_000, n))) for n in range(3)])
     channel = tx_consumer(daemon, side.queue)
     got = [channel.deliver() for _ in range(3)]
     channel.ack(got[0].delivery_tag)
@@ -32,7 +32,7 @@ def test_acks_of_restored_deliveries_count_at_the_commit(bellhop, broker, name):
 def test_acks_that_were_rolled_back_can_be_sent_again(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(*[check(put_object(daemon, body_of(70_000, n))) for n in range(3)])
+    side.send(*[claim(put_object(daemon, body_of(70_000, n))) for n in range(3)])
     channel = tx_consumer(daemon, side.queue)
     got = [channel.deliver() for _ in range(3)]
     channel.ack(got[1].delivery_tag, multiple=True)
@@ -53,7 +53,7 @@ def test_acks_rolled_back_while_a_delivery_is_held_can_be_sent_again(bellhop, br
     one, two = channel.deliver(), channel.deliver()
     marker = Marker(daemon)
     marker.remove()
-    side.send(check(LATER))
+    side.send(claim(LATER))
     daemon.wait_log("delivery held")
     channel.ack(0, multiple=True)
     channel.call("tx.rollback")
@@ -71,7 +71,7 @@ def test_acks_rolled_back_while_a_delivery_is_held_can_be_sent_again(bellhop, br
 def test_a_park_on_a_tx_channel_acknowledges_the_original_though_nobody_commits(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check(MISSING), b"behind")
+    side.send(claim(MISSING), b"behind")
     channel = tx_consumer(daemon, side.queue, prefetch=1)
     assert channel.deliver().body == b"behind"
     side.take()
@@ -85,13 +85,13 @@ def test_a_park_inside_an_open_transaction_outlives_its_rollback(bellhop, broker
     channel = tx_consumer(daemon, side.queue)
     channel.publish("", target.queue, b"to be rolled back")
     channel.declare("", exclusive=True)
-    side.send(check(MISSING), b"behind")
+    side.send(claim(MISSING), b"behind")
     assert channel.deliver().body == b"behind"
     channel.call("tx.rollback")
     channel.publish("", target.queue, b"committed")
     channel.call("tx.commit")
     assert target.take(target.queue).body == b"committed"
-    assert side.take().body == check(MISSING)
+    assert side.take().body == claim(MISSING)
     channel.client.close()
     side.wait_count(1)
     assert not target.count() and not side.count(side.parked)
@@ -103,10 +103,10 @@ def stream(broker, name, *bodies):
     return side
 
 
-def test_a_streams_checks_are_restored_and_a_missing_one_is_skipped_loudly(bellhop, broker, name):
+def test_a_streams_claims_are_restored_and_a_missing_one_is_skipped_loudly(bellhop, broker, name):
     daemon = bellhop()
     key = put_object(daemon, b"payload")
-    side = stream(broker, name, check(key), check(MISSING), b"plain", check(key))
+    side = stream(broker, name, claim(key), claim(MISSING), b"plain", claim(key))
     consumer = Consumer(daemon, side.queue, prefetch=1, arguments={"x-stream-offset": "first"})
     for body in (b"payload", b"plain", b"payload"):
         got = consumer.deliver()
@@ -120,7 +120,7 @@ def test_a_streams_checks_are_restored_and_a_missing_one_is_skipped_loudly(bellh
 
 def test_a_stream_is_never_rejected_either(bellhop, broker, name):
     daemon = bellhop({"consume": {"undeliverable": "reject"}})
-    side = stream(broker, name, check(MISSING), b"plain")
+    side = stream(broker, name, claim(MISSING), b"plain")
     consumer = Consumer(daemon, side.queue, prefetch=1, arguments={"x-stream-offset": "first"})
     assert consumer.deliver().body == b"plain"
     side.channel.call("queue.delete", queue=side.queue)

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from support import amqp
-from support.checks import CHECK, Consumer, Marker, Side, body_of, check
+from support.claims import CLAIM, Consumer, Marker, Side, body_of, claim
 from support.publishing import begin_hops, publisher
 from support.rabbitmq import TIME_FACTOR, wait_until
 
@@ -17,7 +17,7 @@ PEAK_KIB = 100 * 1024  # of all of it, whatever is sent: with a debug build's an
 def test_what_looks_like_a_claim_and_is_longer_than_any_key_is_relayed_as_it_came(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    body = CHECK + b"a" * (60 << 20)
+    body = CLAIM + b"a" * (60 << 20)
     side.send(body, body, b"behind")
     consumer = Consumer(daemon, side.queue)
     for _ in range(2):
@@ -30,11 +30,11 @@ def test_what_looks_like_a_claim_and_is_longer_than_any_key_is_relayed_as_it_cam
 def test_large_messages_behind_one_that_is_parked_are_not_kept_in_memory(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check(MISSING), *[body_of(16 << 20, n) for n in range(8)])
+    side.send(claim(MISSING), *[body_of(16 << 20, n) for n in range(8)])
     consumer = Consumer(daemon, side.queue)
     for n in range(8):
         assert consumer.deliver(timeout=60).body == body_of(16 << 20, n)
-    assert side.take().body == check(MISSING)
+    assert side.take().body == claim(MISSING)
     daemon.assert_memory_below(PEAK_KIB, "VmHWM")
 
 
@@ -42,7 +42,7 @@ def test_large_inline_messages_behind_one_that_is_held_are_not_kept_in_memory(be
     daemon = bellhop({"consume": {"hold_max": "2s"}})
     side = Side(broker, name())
     Marker(daemon).remove()
-    side.send(check(LATER), *[b"\xac\x01\x00" + body_of(16 << 20, n) for n in range(6)])
+    side.send(claim(LATER), *[b"\xac\x01\x00" + body_of(16 << 20, n) for n in range(6)])
     consumer = Consumer(daemon, side.queue)
     for n in range(6):
         assert consumer.deliver(timeout=60).body == body_of(16 << 20, n)
@@ -79,7 +79,7 @@ def with_flags(flags, body):
     return struct.pack("!HHQH", 60, 0, len(body), flags)
 
 
-@pytest.mark.parametrize("body", [b"\xac\x01\x00inline", b"plain", check(MISSING)])
+@pytest.mark.parametrize("body", [b"\xac\x01\x00inline", b"plain", claim(MISSING)])
 def test_a_header_that_cannot_be_decoded_passes_whole_as_it_came(rabbit, bellhop, broker, name, body):
     daemon = bellhop()
     side = Side(broker, name())

@@ -3,20 +3,20 @@
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Marker, Side, check, put_object
+from support.claims import Consumer, Marker, Side, claim, put_object
 
 MISSING = "11111111-2222-4333-8444-555555555555"
 
 
 def park(daemon, side):
-    side.send(check(MISSING), message_id="m", headers={"n": 1})
+    side.send(claim(MISSING), message_id="m", headers={"n": 1})
     consumer = Consumer(daemon, side.queue)
     side.wait_parked(1)
     consumer.client.close()
 
 
 def expect_as_it_stands(got):
-    assert got.body == check(MISSING)
+    assert got.body == claim(MISSING)
     assert got.properties["message_id"] == "m" and got.headers["n"] == 1
     assert MISSING in got.headers["x-acemq-error"]
 
@@ -89,7 +89,7 @@ def test_a_message_that_was_moved_back_to_its_queue_is_parked_again(bellhop, bro
     """Only the queue says that a message is parked: the error header is still there when it has left it."""
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check(MISSING), headers={"x-acemq-error": "an older one"})
+    side.send(claim(MISSING), headers={"x-acemq-error": "an older one"})
     consumer = Consumer(daemon, side.queue)
     assert "retention" in side.take().headers["x-acemq-error"]
     consumer.client.close()

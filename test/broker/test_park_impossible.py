@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.checks import Consumer, Side, check
+from support.claims import Consumer, Side, claim
 
 MISSING = "11111111-2222-4333-8444-555555555555"
 STAYS = "message stays unacknowledged"
@@ -25,7 +25,7 @@ def daemon(rabbit, bellhop, reader):
 
 def test_without_the_permission_to_park_a_message_stays_and_those_behind_it_go_on(daemon, broker, name):
     side = Side(broker, name())
-    side.send(check(MISSING), b"one", check(MISSING), b"two")
+    side.send(claim(MISSING), b"one", claim(MISSING), b"two")
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(2) == [b"one", b"two"]
     consumer.ack(0, multiple=True)
@@ -38,10 +38,10 @@ def test_without_the_permission_to_park_a_message_stays_and_those_behind_it_go_o
 
 def test_a_refusal_does_not_cost_the_broker_a_channel_for_each_message(rabbit, daemon, reader, broker, name):
     side = Side(broker, name())
-    side.send(check(MISSING))
+    side.send(claim(MISSING))
     consumer = Consumer(daemon, side.queue)
     daemon.wait_log(STAYS)
-    side.send(*[check(MISSING)] * 100, b"last")
+    side.send(*[claim(MISSING)] * 100, b"last")
     assert consumer.deliver().body == b"last"
     consumer.client.close()
     side.wait_count(102)
@@ -50,18 +50,18 @@ def test_a_refusal_does_not_cost_the_broker_a_channel_for_each_message(rabbit, d
 
 def test_a_no_ack_consumers_message_that_cannot_be_parked_is_handed_over_as_it_stands(daemon, broker, name):
     side = Side(broker, name())
-    side.send(check(MISSING), headers={"n": 1})
+    side.send(claim(MISSING), headers={"n": 1})
     got = Consumer(daemon, side.queue, no_ack=True).deliver()
-    assert got.body == check(MISSING) and got.headers == {"n": 1}
+    assert got.body == claim(MISSING) and got.headers == {"n": 1}
 
 
 def test_what_is_left_is_not_covered_by_the_clients_multiple(daemon, broker, name):
     side = Side(broker, name())
-    side.send(b"before", check(MISSING), b"behind")
+    side.send(b"before", claim(MISSING), b"behind")
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(2) == [b"before", b"behind"]
     daemon.wait_log(STAYS)
     consumer.ack(3, multiple=True)
     consumer.client.close()
     side.wait_count(1)
-    assert side.take(side.queue).body == check(MISSING)
+    assert side.take(side.queue).body == claim(MISSING)

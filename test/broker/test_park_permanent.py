@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from support import amqp
-from support.checks import CHECK, MISSING, Consumer, Side, body_of, check, put_object
+from support.claims import CLAIM, MISSING, Consumer, Side, body_of, claim, put_object
 from support.rabbitmq import wait_until
 
 
@@ -15,10 +15,10 @@ from support.rabbitmq import wait_until
 def test_a_key_no_store_issues_is_parked(bellhop, broker, name, key):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(CHECK + key)
+    side.send(CLAIM + key)
     consumer = Consumer(daemon, side.queue)
     parked = side.take()
-    assert parked.body == CHECK + key
+    assert parked.body == CLAIM + key
     assert "is not a key this store issued" in parked.headers["x-acemq-error"]
     assert len(parked.headers["x-acemq-error"].encode(errors="surrogateescape")) <= 1024
     side.send(b"goes on")
@@ -31,11 +31,11 @@ def test_a_missing_object_is_parked_with_its_bytes_properties_and_headers(bellho
     daemon = bellhop()
     side = Side(broker, name())
     headers = {"a": amqp.Typed("s", 5), "x-acemq-error": "an older one", "bellhop-claim-key": MISSING, "bellhop-claim-size": 9}
-    side.send(check(MISSING), headers=headers, content_type="a/b", content_encoding="gzip", priority=3, correlation_id="c",
+    side.send(claim(MISSING), headers=headers, content_type="a/b", content_encoding="gzip", priority=3, correlation_id="c",
               reply_to="r", message_id="m", timestamp=1700000000, type="t", app_id="app", cluster_id="cl", delivery_mode=1)
     consumer = Consumer(daemon, side.queue)
     parked = side.take()
-    assert parked.body == check(MISSING)
+    assert parked.body == claim(MISSING)
     reason = parked.headers.pop("x-acemq-error")
     assert MISSING in reason and "retention" in reason
     assert parked.headers == {"a": 5, "bellhop-claim-key": MISSING, "bellhop-claim-size": 9}
@@ -56,7 +56,7 @@ def test_a_park_keeps_in_headers_what_would_make_it_vanish_spread_or_fail(rabbit
         theirs = amqp.connect(rabbit.address, username=user, password="secret")
         channel = theirs.channel()
         channel.call("confirm.select")
-        channel.publish("", side.queue, check(MISSING), user_id=user, expiration="60000", headers={"CC": [copies], "BCC": [hidden]})
+        channel.publish("", side.queue, claim(MISSING), user_id=user, expiration="60000", headers={"CC": [copies], "BCC": [hidden]})
         channel.expect("basic.ack")
         side.take(copies), side.take(hidden)
         theirs.abort()
@@ -76,7 +76,7 @@ def test_a_park_keeps_in_headers_what_would_make_it_vanish_spread_or_fail(rabbit
 def test_a_parked_queue_is_declared_classic_durable_without_arguments(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check(MISSING))
+    side.send(claim(MISSING))
     consumer = Consumer(daemon, side.queue)
     side.take()
     # Declaring it again with exactly that must be the same queue.
@@ -88,7 +88,7 @@ def test_a_size_that_differs_is_parked_with_both_values(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
     key = put_object(daemon, b"x" * 1234)
-    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-size": 4321})
+    side.send(claim(key), headers={"bellhop-claim-key": key, "bellhop-claim-size": 4321})
     consumer = Consumer(daemon, side.queue)
     reason = side.take().headers["x-acemq-error"]
     assert "1234" in reason and "4321" in reason and key in reason
@@ -131,7 +131,7 @@ def test_an_object_that_is_no_regular_file_is_parked(bellhop, broker, name, kind
     secret.write_text("not for clients")
     path = daemon.store_path / MISSING
     {"symlink": lambda: path.symlink_to(secret), "fifo": lambda: os.mkfifo(path), "directory": path.mkdir}[kind]()
-    side.send(check(MISSING))
+    side.send(claim(MISSING))
     consumer = Consumer(daemon, side.queue)
     assert "regular file" in side.take().headers["x-acemq-error"]
 
@@ -146,7 +146,7 @@ def test_an_exclusive_queue_and_a_server_named_one_park_in_bellhop_parked(bellho
     for queue in (exclusive, named):
         channel.call("basic.consume", queue=queue)
         mark = name("mark")
-        side.send(check(MISSING), queue=queue, message_id=mark)
+        side.send(claim(MISSING), queue=queue, message_id=mark)
         wait_until(lambda: side.exists("bellhop.parked"), 15, "bellhop.parked")
         while True:  # other tests of the node park there too
             parked = side.channel.get_wait("bellhop.parked", no_ack=True)
@@ -160,7 +160,7 @@ def test_a_full_parked_queue_keeps_nobody_waiting_and_the_message_is_parked_when
     side = Side(broker, name())
     side.channel.declare(side.parked, durable=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish", "x-expires": 120000})
     side.send(b"in the way", queue=side.parked)
-    side.send(check(MISSING), b"behind it")
+    side.send(claim(MISSING), b"behind it")
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"behind it"
     daemon.wait_log("did not take it")
@@ -168,7 +168,7 @@ def test_a_full_parked_queue_keeps_nobody_waiting_and_the_message_is_parked_when
     consumer.channel.declare("", exclusive=True)
     assert side.take().body == b"in the way"
     parked = side.take()
-    assert parked.body == check(MISSING) and "retention" in parked.headers["x-acemq-error"]
+    assert parked.body == claim(MISSING) and "retention" in parked.headers["x-acemq-error"]
     consumer.client.close()
     side.wait_count(0)
 
@@ -178,12 +178,12 @@ def test_a_get_whose_message_cannot_be_parked_is_answered_and_the_next_one_gets_
     side = Side(broker, name())
     side.channel.declare(side.parked, durable=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish", "x-expires": 120000})
     side.send(b"in the way", queue=side.parked)
-    side.send(check(MISSING), b"behind it")
+    side.send(claim(MISSING), b"behind it")
     channel = amqp.connect(daemon.socket).channel()
     assert channel.get(side.queue) is None
     assert channel.get(side.queue, no_ack=True).body == b"behind it"
     assert side.take().body == b"in the way"
-    assert side.take().body == check(MISSING)
+    assert side.take().body == claim(MISSING)
     channel.client.close()
     side.wait_count(0)
 
@@ -192,11 +192,11 @@ def test_undeliverable_reject_drops_into_the_dead_letter_queue(bellhop, broker, 
     daemon = bellhop({"consume": {"undeliverable": "reject"}})
     dead = Side(broker, name("dead"))
     side = Side(broker, name(), arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead.queue, "x-expires": 120000})
-    side.send(check(MISSING), b"behind it")
+    side.send(claim(MISSING), b"behind it")
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver().body == b"behind it"
     got = dead.take(dead.queue)
-    assert got.body == check(MISSING) and got.headers["x-death"][0]["reason"] == "rejected"
+    assert got.body == claim(MISSING) and got.headers["x-death"][0]["reason"] == "rejected"
     assert not side.exists(side.parked)
 
 
@@ -204,10 +204,10 @@ def test_a_get_of_a_message_that_is_parked_is_answered_empty_after_the_park(bell
     daemon = bellhop()
     side = Side(broker, name())
     for no_ack in (False, True):
-        side.send(check(MISSING), b"next")
+        side.send(claim(MISSING), b"next")
         channel = amqp.connect(daemon.socket).channel()
         assert channel.get(side.queue, no_ack=no_ack) is None
-        assert side.channel.get(side.parked, no_ack=True).body == check(MISSING)
+        assert side.channel.get(side.parked, no_ack=True).body == claim(MISSING)
         assert channel.get(side.queue, no_ack=True).body == b"next"
 
 
@@ -215,19 +215,19 @@ def test_many_parks_at_once_arrive_each_once(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
     keys = [str(uuid.uuid4()) for _ in range(300)]
-    side.send(*[check(key) for key in keys], message_id="the same")
+    side.send(*[claim(key) for key in keys], message_id="the same")
     side.send(b"last")
     consumer = Consumer(daemon, side.queue)
     assert consumer.deliver(timeout=30).body == b"last"
     side.wait_parked(300)
-    assert sorted(side.take().body for _ in keys) == sorted(check(key) for key in keys)
+    assert sorted(side.take().body for _ in keys) == sorted(claim(key) for key in keys)
 
 
 def test_a_message_whose_header_leaves_room_for_a_short_reason_only_is_parked_with_that(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
     room = 131072 - 8 - 14 - 4 - len("big") - 1 - 5  # the frame, the fixed header, the table's length, the field's name and lengths
-    side.send(check(MISSING), headers={"big": "x" * (room - 130)})
+    side.send(claim(MISSING), headers={"big": "x" * (room - 130)})
     consumer = Consumer(daemon, side.queue)
     reason = side.take().headers["x-acemq-error"]
     assert 0 < len(reason) <= 100 and MISSING in reason
@@ -238,19 +238,19 @@ def test_a_message_whose_header_leaves_room_for_a_short_reason_only_is_parked_wi
 def test_parking_goes_on_behind_a_deep_backlog_of_plain_messages(bellhop, broker, name):
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check(MISSING), *[body_of(60_000, n) for n in range(700)])  # 42 MB, no prefetch
+    side.send(claim(MISSING), *[body_of(60_000, n) for n in range(700)])  # 42 MB, no prefetch
     consumer = Consumer(daemon, side.queue)
     assert consumer.bodies(700) == [body_of(60_000, n) for n in range(700)]
-    assert side.take().body == check(MISSING)
+    assert side.take().body == claim(MISSING)
 
 
 def test_large_messages_behind_one_that_is_parked_do_not_keep_the_brokers_answer_away(bellhop, broker, name):
     """The answer to the park stands behind all that the broker had sent before: it has to be read, however much that is."""
     daemon = bellhop()
     side = Side(broker, name())
-    side.send(check(MISSING), *[b"z" * (8 << 20)] * 12)
+    side.send(claim(MISSING), *[b"z" * (8 << 20)] * 12)
     consumer = Consumer(daemon, side.queue)
     for _ in range(12):
         assert len(consumer.deliver().body) == 8 << 20
-    assert side.take().body == check(MISSING)
+    assert side.take().body == claim(MISSING)
     consumer.client.close()

@@ -6,7 +6,7 @@ import pytest
 
 from support import amqp, slips
 from support.bellhop import Bellhop, run_cli
-from support.checks import MISSING, Side, body_of, check, put_object
+from support.claims import MISSING, Side, body_of, claim, put_object
 from support.rabbitmq import version, wait_until
 
 LOGIN = {"username": "guest", "password": "guest"}
@@ -80,7 +80,7 @@ def test_everything_that_is_known_of_a_parked_claim(peek, side):
     key = put_object(peek.store, body_of(100000))
     headers = {**slips.declared(["validate", "reserve", "dispatch"], 1, run="8d0f6c0e-6c8f-4f0b-9d3e-3f1c2b1a0e55"),
                "x-acemq-error": "store unavailable", "bellhop-claim-key": key, "bellhop-claim-size": 100000, "tries": 3}
-    side.send(check(key), headers=headers, content_type="image/tiff", message_id="m-1", priority=4, timestamp=1796094000)
+    side.send(claim(key), headers=headers, content_type="image/tiff", message_id="m-1", priority=4, timestamp=1796094000)
     out = peek(side.queue).stdout
     for line in ("parked because    store unavailable", "slip              validate -> [reserve] -> dispatch (step 2 of 3, run 8d0f6c0e",
                  f"claim             {key}", "object          present", f"place           {peek.store}/{key}",
@@ -96,8 +96,8 @@ def test_everything_that_is_known_of_a_parked_claim(peek, side):
 def test_an_object_that_is_gone_or_has_another_size_is_said_so(peek, broker, name):
     side = Side(broker, name())
     key = put_object(peek.store, b"short")
-    side.send(check(MISSING))
-    side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-size": 9})
+    side.send(claim(MISSING))
+    side.send(claim(key), headers={"bellhop-claim-key": key, "bellhop-claim-size": 9})
     out = peek(side.queue, "-n", "2").stdout
     assert "ABSENT: removed by retention, or stored elsewhere" in out and "5 bytes: WRONG, the message says 9 bytes" in out
 
@@ -128,7 +128,7 @@ def test_an_itinerary_and_one_that_cannot_be_read(peek, broker, name):
 def test_the_payload_as_text_as_bytes_and_from_the_store(peek, broker, name):
     side = Side(broker, name())
     key = put_object(peek.store, "grüße\n".encode() * 2000)
-    side.send("line one\nline\x1b[2J two".encode(), b"\x00\x01\xff", b"\xac\x01\x00\xac\x01\x01 escaped", check(key), check(MISSING))
+    side.send("line one\nline\x1b[2J two".encode(), b"\x00\x01\xff", b"\xac\x01\x00\xac\x01\x01 escaped", claim(key), claim(MISSING))
     done = peek(side.queue, "-n", "5", "--body", code=1)
     assert "    line one\n    line\\x1b[2J two\n" in done.stdout and "    000000  00 01 ff\n" in done.stdout
     assert "    grüße\n    grüße\n" in done.stdout and "bytes more; --save keeps all of it)" in done.stdout
@@ -140,7 +140,7 @@ def test_payloads_are_saved_whole_and_nothing_is_overwritten(peek, broker, name,
     side = Side(broker, name())
     payload = body_of(3 << 20)
     key = put_object(peek.store, payload)
-    side.send(b"small", check(key))
+    side.send(b"small", claim(key))
     folder = tmp_path / "saved"
     peek(side.queue, "-n", "2", "--save", folder)
     assert (folder / "0001.payload").read_bytes() == b"small" and (folder / "0002.payload").read_bytes() == payload

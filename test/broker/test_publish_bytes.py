@@ -2,11 +2,11 @@
 
 import pytest
 
-from support.publishing import (CHECK, CLAIM_HEADERS, INLINE, KIB, MIB, declare, key_of, pattern, publisher, sent_through)
+from support.publishing import (CLAIM, CLAIM_HEADERS, INLINE, KIB, MIB, declare, key_of, pattern, publisher, sent_through)
 from support.rabbitmq import version
 from support.xxh128 import xxh128
 
-FRAMED = [INLINE, CHECK, INLINE + b"x", CHECK + b"a-key", INLINE + pattern(5000)]
+FRAMED = [INLINE, CLAIM, INLINE + b"x", CLAIM + b"a-key", INLINE + pattern(5000)]
 NOT_FRAMED = [b"", b"\xac", b"\xac\x01", b"\xac\x02\x00", b"\xac\x01\x02", b"\xac\x01\x09payload", b"\xad\x01\x00", b"plain"]
 
 
@@ -62,7 +62,7 @@ def test_with_escape_a_framed_body_above_the_threshold_is_stored_whole(bellhop, 
     queue = name()
     direct = declare(broker, queue)
     daemon = bellhop()
-    body = CHECK + pattern(100 * KIB)
+    body = CLAIM + pattern(100 * KIB)
     assert daemon.object(key_of(sent_through(daemon, direct, queue, body))) == body
 
 

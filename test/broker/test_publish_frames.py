@@ -5,14 +5,14 @@ import random
 import pytest
 
 from support import amqp
-from support.publishing import CHECK, INLINE, KIB, MIB, declare, key_of, pattern, publisher
+from support.publishing import CLAIM, INLINE, KIB, MIB, declare, key_of, pattern, publisher
 from support.rabbitmq import SMALLEST_FRAME_MAX
 
 ODD_SPLITS = [[1], [2], [1, 1], [1, 2], [2, 1], [3], [4], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0]]
 
 
 @pytest.mark.parametrize("split", ODD_SPLITS, ids=str)
-@pytest.mark.parametrize("body", [b"abc", b"abcdefg", INLINE + b"xyz", CHECK, pattern(70 * KIB), INLINE + pattern(70 * KIB)],
+@pytest.mark.parametrize("body", [b"abc", b"abcdefg", INLINE + b"xyz", CLAIM, pattern(70 * KIB), INLINE + pattern(70 * KIB)],
                          ids=lambda b: f"{b[:6]!r}+{len(b)}")
 def test_the_first_bytes_may_come_in_frames_of_their_own(bellhop, broker, name, body, split):
     queue = name()

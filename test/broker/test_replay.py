@@ -10,7 +10,7 @@ import pytest
 
 from support import amqp, slips
 from support.bellhop import Bellhop, binary, run_cli
-from support.checks import MISSING, Consumer, Marker, Side, body_of, check, put_object
+from support.claims import MISSING, Consumer, Marker, Side, body_of, claim, put_object
 from support.publishing import KIB
 from support.rabbitmq import version, wait_until
 
@@ -159,12 +159,12 @@ def test_to_another_place_a_limit_and_a_match(replay, side, name):
 
 
 def test_a_dry_run_says_where_each_would_go_and_moves_none(replay, side):
-    side.send(b"1", b"2", check(MISSING), queue=side.parked)
+    side.send(b"1", b"2", claim(MISSING), queue=side.parked)
     done = replay.run(side.parked, "--dry-run")
     assert done.returncode == 1 and done.stdout.splitlines()[:3] == ["2 messages would be replayed", f"  2 to queue '{side.queue}'",
                                                                     f"1 message would stay in '{side.parked}':"]
     assert side.count() == 0
-    assert [each.body for each in taken(side, side.parked)] == [b"1", b"2", check(MISSING)]
+    assert [each.body for each in taken(side, side.parked)] == [b"1", b"2", claim(MISSING)]
 
 
 # -- what stays
@@ -172,9 +172,9 @@ def test_a_dry_run_says_where_each_would_go_and_moves_none(replay, side):
 
 def test_what_has_no_object_or_no_queue_stays_and_is_listed(replay, side, name):
     key = put_object(replay.store, b"here")
-    side.send(check(key), queue=side.parked)
-    side.send(check(MISSING), queue=side.parked, message_id="gone")
-    side.send(check(key), queue=side.parked, message_id="short", headers={"bellhop-claim-key": key, "bellhop-claim-size": 5})
+    side.send(claim(key), queue=side.parked)
+    side.send(claim(MISSING), queue=side.parked, message_id="gone")
+    side.send(claim(key), queue=side.parked, message_id="short", headers={"bellhop-claim-key": key, "bellhop-claim-size": 5})
     done = replay.run(side.parked)
     assert done.returncode == 1 and done.stdout.startswith(f"1 message replayed\n  1 to queue '{side.queue}'\n2 messages stay in '{side.parked}':\n")
     assert f"message 2, message-id gone: claim {MISSING}: no store has its object" in done.stdout
@@ -250,7 +250,7 @@ def test_what_stays_in_a_quorum_queue_is_not_dropped_by_its_delivery_limit(repla
     side = Side(broker, name())
     queue = name("worn") + ".parked"
     side.channel.declare(queue, durable=True, arguments={"x-queue-type": "quorum", "x-delivery-limit": 2, "x-expires": 120000})
-    side.send(check(MISSING), queue=queue)
+    side.send(claim(MISSING), queue=queue)
     for _ in range(6):
         replay(queue, "--to", "/" + side.queue, code=1)
         wait_until(lambda: side.count(queue) == 1, what="the message to be in its queue again")
@@ -322,7 +322,7 @@ def test_no_more_are_taken_than_were_there_at_the_start(bellhop, broker, name):
     consumer = Consumer(daemon, side.queue)
     keys = [put_object(daemon, b"x") for _ in range(5)]
     for key in keys:  # there, but not what the message says: parked again
-        side.send(check(key), headers={"bellhop-claim-key": key, "bellhop-claim-xxh128": "0" * 32})
+        side.send(claim(key), headers={"bellhop-claim-key": key, "bellhop-claim-xxh128": "0" * 32})
     side.wait_parked(5)
     done = run_cli("replay", side.parked, "--config", daemon.config_path)
     assert done.returncode == 0 and done.stdout.startswith("5 messages replayed\n")

@@ -4,7 +4,7 @@ import os
 import time
 
 from support.bellhop import run_cli
-from support.checks import Consumer, Side, check, put_object
+from support.claims import Consumer, Side, claim, put_object
 from support.rabbitmq import wait_until
 
 HOUR = 3600
@@ -40,10 +40,10 @@ def test_a_message_whose_object_is_past_its_age_is_parked_and_a_younger_one_is_d
     old, young = aged(folder, b"old", 2 * HOUR), aged(folder, b"young", HOUR // 2)
     daemon = with_retention(bellhop, folder)
     wait_until(lambda: not (folder / old).exists())
-    side.send(check(old), check(young))
+    side.send(claim(old), claim(young))
     assert Consumer(daemon, side.queue).deliver().body == b"young"
     parked = side.take()
-    assert parked.body == check(old) and "retention" in parked.headers["x-acemq-error"]
+    assert parked.body == claim(old) and "retention" in parked.headers["x-acemq-error"]
 
 
 def test_a_pipeline_that_outlives_its_payloads_is_a_warning_at_the_start(bellhop, tmp_path, name):

@@ -67,7 +67,7 @@ def test_a_large_body_goes_down_the_whole_line_and_each_step_is_an_object_of_its
 
 
 @pytest.mark.parametrize("body", [b"small", LARGE], ids=["small", "large"])
-def test_claim_headers_copied_from_a_check_do_not_describe_the_result(channel, above, line, body):
+def test_claim_headers_copied_from_a_claim_do_not_describe_the_result(channel, above, line, body):
     channel.publish("bellhop.next", "", LARGE, headers=slips.declared(line.steps, 0))
     channel.expect("basic.ack", delivery_tag=1)
     check = above.get_wait(line.queue("b"))  # a worker without a bellhop sees them

@@ -5,7 +5,7 @@ import pika
 import pytest
 
 from support import amqp, slips
-from support.checks import INLINE, MISSING, Consumer, Side, body_of, check, put_object
+from support.claims import INLINE, MISSING, Consumer, Side, body_of, claim, put_object
 from support.rabbitmq import SMALLEST_FRAME_MAX, wait_until
 
 SMALL = sorted({SMALLEST_FRAME_MAX, 8192})
@@ -24,14 +24,14 @@ def test_a_claim_whose_object_is_gone_is_parked_with_headers_larger_than_the_cli
     daemon = bellhop()
     side = Side(broker, name())
     payload = body_of(200 * KIB)
-    side.send(b"before", check(MISSING), check(put_object(daemon, payload)), b"behind", headers=TRACE)
+    side.send(b"before", claim(MISSING), claim(put_object(daemon, payload)), b"behind", headers=TRACE)
     consumer = Consumer(daemon, side.queue, frame_max=frame_max)
     got = [consumer.deliver() for _ in range(3)]
     assert [g.body for g in got] == [b"before", payload, b"behind"]
     assert got[1].body_frames == whole(len(payload), frame_max)
     assert all(g.headers == TRACE for g in got)
     parked = side.take()
-    assert parked.body == check(MISSING)
+    assert parked.body == claim(MISSING)
     assert MISSING in parked.headers.pop("x-acemq-error") and parked.headers == TRACE
     consumer.ack(0, multiple=True)
     consumer.client.close()
@@ -42,7 +42,7 @@ def test_a_claim_whose_object_is_gone_is_parked_with_headers_larger_than_the_cli
 @pytest.mark.parametrize("no_ack", [False, True])
 def test_a_get_of_such_a_message_finds_the_one_behind_it(bellhop, broker, name, frame_max, no_ack):
     side = Side(broker, name())
-    side.send(check(MISSING), b"behind", headers=TRACE)
+    side.send(claim(MISSING), b"behind", headers=TRACE)
     channel = amqp.connect(bellhop().socket, frame_max=frame_max).channel()
     assert channel.get(side.queue, no_ack=no_ack) is None
     assert channel.get(side.queue, no_ack=no_ack).body == b"behind"
@@ -56,14 +56,14 @@ def test_what_a_no_ack_consumer_was_not_handed_is_parked_whole(bellhop, broker, 
     side = Side(broker, name())
     large = body_of(300 * KIB)
     (daemon.store_path / ".bellhop-store").unlink()
-    side.send(check(MISSING), large, headers=TRACE)
+    side.send(claim(MISSING), large, headers=TRACE)
     consumer = Consumer(daemon, side.queue, no_ack=True, frame_max=frame_max)
     wait_until(lambda: side.count() == 0, 15, "both messages with bellhop")
     daemon.wait_log("held")
     consumer.channel.close()
     side.wait_parked(2)
     parked = [side.take() for _ in "12"]
-    assert sorted(p.body for p in parked) == sorted([check(MISSING), large])
+    assert sorted(p.body for p in parked) == sorted([claim(MISSING), large])
     assert all(p.headers["trace"] == TRACE["trace"] for p in parked)
     consumer.client.close()
 
@@ -74,7 +74,7 @@ def test_pika_with_small_frames_gets_what_is_behind_a_parked_message(bellhop, br
     port = int(daemon.wait_log(r"listening address=tcp:127\.0\.0\.1:(\d+)")[1])
     side = Side(broker, name())
     payload = body_of(200 * KIB)
-    side.send(check(MISSING), payload, check(put_object(daemon, payload)), b"behind", headers=TRACE)
+    side.send(claim(MISSING), payload, claim(put_object(daemon, payload)), b"behind", headers=TRACE)
     connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, frame_max=frame_max))
     got = []
     for method, properties, body in connection.channel().consume(side.queue, auto_ack=True, inactivity_timeout=20):
@@ -83,7 +83,7 @@ def test_pika_with_small_frames_gets_what_is_behind_a_parked_message(bellhop, br
             break
     connection.close()
     assert got == [(TRACE, payload), (TRACE, payload), (TRACE, b"behind")]
-    assert side.take().body == check(MISSING)
+    assert side.take().body == claim(MISSING)
 
 
 def frames_of_a_message(address, queue, frame_max):
@@ -121,7 +121,7 @@ def test_bodies_behind_a_claim_and_returned_ones_come_in_the_clients_frames(bell
     side = Side(broker, name())
     bodies = [body_of(n, n) for n in (frame_max - 8, frame_max - 7, 131072, 400 * KIB)]
     slow = body_of(8 << 20)
-    side.send(check(put_object(daemon, slow)), *bodies, *[INLINE + body for body in bodies])
+    side.send(claim(put_object(daemon, slow)), *bodies, *[INLINE + body for body in bodies])
     consumer = Consumer(daemon, side.queue, frame_max=frame_max)
     for body in (slow, *bodies, *bodies):
         got = consumer.deliver(timeout=30)

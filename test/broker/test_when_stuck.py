@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from support.bellhop import binary
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.documents import ROOT, blocks
 from support.publishing import KIB, publisher
 from support.slips import short_lived

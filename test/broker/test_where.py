@@ -8,7 +8,7 @@ import time
 import pytest
 
 from support.bellhop import Bellhop, run_cli
-from support.checks import MISSING, Side, check, put_object
+from support.claims import MISSING, Side, claim, put_object
 from support.publishing import KIB, key_of, pattern, sent_through
 from support.xxh128 import xxh128
 
@@ -118,9 +118,9 @@ def test_wrong_usage_is_exit_code_2(stores, arguments, words):
 def test_the_claims_of_a_queue_are_all_looked_for(stores, broker, name):
     side = Side(broker, name())
     here, damaged = put_object(stores.claims, b"here"), put_object(stores.archive, b"dam4ged")
-    side.send(b"no claim", check(here), check(MISSING))
+    side.send(b"no claim", claim(here), claim(MISSING))
     headers = {"bellhop-claim-key": damaged, "bellhop-claim-xxh128": xxh128(b"damaged"), "bellhop-claim-size": 7}
-    side.send(check(damaged), headers=headers)
+    side.send(claim(damaged), headers=headers)
     done = stores.where("--queue", side.queue)
     assert done.returncode == 1 and done.stderr == ""
     assert done.stdout.splitlines()[-1] == "4 messages looked at: 3 claims, 2 of them not there or not right"

@@ -8,7 +8,7 @@ import pytest
 
 from support import amqp
 from support.bellhop import Bellhop
-from support.checks import CHECK, Consumer, Marker, Side, check
+from support.claims import CLAIM, Consumer, Marker, Side, claim
 from support.publishing import begin_hops
 from support.rabbitmq import TIME_FACTOR, wait_until
 
@@ -83,7 +83,7 @@ def sides(broker, name, count):
 def test_bodies_that_look_like_claims_and_are_none(small, broker, name):
     daemon = small()
     for side in sides(broker, name, 8):
-        side.send(CHECK + bytes(60 * MIB))
+        side.send(CLAIM + bytes(60 * MIB))
         side.consumer = Consumer(daemon, side.queue)
         assert len(side.consumer.deliver(timeout=120).body) == 60 * MIB + 3
         side.channel.call("queue.delete", queue=side.queue)
@@ -93,7 +93,7 @@ def test_eight_such_bodies_at_once_for_clients_that_read_nothing(small, broker, 
     daemon = small()
     all_sides = sides(broker, name, 8)
     for side in all_sides:
-        side.send(CHECK + bytes(60 * MIB))
+        side.send(CLAIM + bytes(60 * MIB))
     consumers = [Consumer(daemon, side.queue) for side in all_sides]
     for side in all_sides:
         side.wait_count(0)
@@ -107,7 +107,7 @@ def held(daemon, broker, name, count, bodies, **consume):
     Marker(daemon).remove()
     consumers = []
     for side in sides(broker, name, count):
-        side.send(check(str(uuid.uuid4())), *bodies)
+        side.send(claim(str(uuid.uuid4())), *bodies)
         consumers.append(Consumer(daemon, side.queue, **consume))
         consumers[-1].side = side
     return consumers
@@ -115,7 +115,7 @@ def held(daemon, broker, name, count, bodies, **consume):
 
 def test_large_bodies_behind_held_claims_of_many_sessions(small, broker, name):
     daemon = small({"consume": {"hold_max": "20s"}})
-    bodies = [CHECK[:2] + b"\x00" + bytes(8 * MIB), bytes(8 * MIB)]
+    bodies = [CLAIM[:2] + b"\x00" + bytes(8 * MIB), bytes(8 * MIB)]
     for consumer in held(daemon, broker, name, 24, bodies):
         for _ in bodies:
             assert len(consumer.deliver(timeout=120).body) == 8 * MIB

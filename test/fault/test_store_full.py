@@ -6,7 +6,7 @@ import os
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Side, body_of, check, put_object
+from support.claims import Consumer, Side, body_of, claim, put_object
 from support.disks import FailingDisk, Mount, needs_root
 from support.publishing import publisher
 
@@ -177,7 +177,7 @@ def test_an_object_that_cannot_be_read_for_now_is_held_and_not_parked(bellhop, b
     disk = FailingDisk(tmp_path)
     daemon = bellhop(env=disk.env)
     side = Side(broker, name())
-    side.send(check(put_object(daemon, body_of(3 * MIB))), b"behind")
+    side.send(claim(put_object(daemon, body_of(3 * MIB))), b"behind")
     with disk.failing("pread", error):
         consumer = Consumer(daemon, side.queue)
         assert os.strerror(error) in daemon.wait_log(r"delivery held.*").group(0)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.disks import FailingDisk, Mount, needs_root
 from support.publishing import publisher
 

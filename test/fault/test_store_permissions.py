@@ -7,7 +7,7 @@ import pytest
 
 from support.bellhop import Bellhop, binary
 from support.certificates import shared_authority
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import TLS
 

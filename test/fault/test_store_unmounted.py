@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.disks import Mount, needs_root
 from support.publishing import publisher
 

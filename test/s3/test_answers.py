@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from support.checks import Consumer, body_of
+from support.claims import Consumer, body_of
 from support.rabbitmq import wait_until
 from support.s3_proxy import INTERNAL, Reply
 from support.s3_setting import S3Setting

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from support.aws import KINDS, METADATA_TOKEN, ROLES, AwsServices
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
 from support.s3_proxy import Answer

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.checks import Side, body_of
+from support.claims import Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import TIME_FACTOR, wait_until
 from support.s3_proxy import Hang

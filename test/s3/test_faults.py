@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from support.checks import Consumer, Side, body_of, check
+from support.claims import Consumer, Side, body_of, claim
 from support.publishing import publisher
 from support.rabbitmq import free_port
 from support.s3 import S3rver
@@ -176,7 +176,7 @@ def test_a_missing_bucket_is_an_unavailable_store_and_no_missing_object(setting,
     here.publish(PAYLOAD, "basic.nack")
     assert len(proxy.seen("PUT")) == 1
     assert "NoSuchBucket" in here.refused() and "bucket 'nowhere'" in here.refused()
-    here.side.send(check("11111111-1111-4111-8111-111111111111"))
+    here.side.send(claim("11111111-1111-4111-8111-111111111111"))
     consumer = Consumer(here.daemon, here.side.queue)
     assert "NoSuchBucket" in here.daemon.wait_log("delivery held.*").group(0)
     assert not here.side.exists(here.side.parked)
@@ -185,7 +185,7 @@ def test_a_missing_bucket_is_an_unavailable_store_and_no_missing_object(setting,
 def test_a_missing_object_is_parked_with_the_word_retention(setting):
     here = setting()
     key = "11111111-1111-4111-8111-111111111111"
-    here.side.send(check(key))
+    here.side.send(claim(key))
     consumer = Consumer(here.daemon, here.side.queue)
     error = here.side.take().headers["x-acemq-error"]
     assert key in error and "retention" in error

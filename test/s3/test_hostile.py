@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import publisher
 from support.s3_proxy import Endless, EndlessHead, Reply
 

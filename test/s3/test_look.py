@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.bellhop import Bellhop, run_cli
-from support.checks import MISSING, Side, body_of, check
+from support.claims import MISSING, Side, body_of, claim
 from support.publishing import publisher
 from support.xxh128 import xxh128
 
@@ -61,7 +61,7 @@ def test_they_are_saved_and_replayed(archive, tmp_path, name):
     assert done.returncode == 0, done.stderr
     for number, payload in enumerate(archive.payloads, 1):
         assert (tmp_path / "saved" / f"{number:04}.payload").read_bytes() == payload
-    archive.side.send(check(MISSING))
+    archive.side.send(claim(MISSING))
     other = name("other")
     archive.side.channel.declare(other, arguments={"x-expires": 120000})
     done = archive.run("replay", archive.side.queue, "--to", "/" + other)

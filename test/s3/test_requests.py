@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from support.checks import Side, body_of
+from support.claims import Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
 from support.s3 import REGION, is_signed

@@ -1,6 +1,6 @@
 """Payloads of every size to an S3 store and back, over http and https."""
 
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import key_of, publisher
 
 KIB, MIB = 1024, 1 << 20

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from support import amqp
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
 from support.s3_proxy import Hang, Reply, ResetDown, S3Proxy

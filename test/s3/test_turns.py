@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from support.checks import Consumer, Side, body_of
+from support.claims import Consumer, Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
 from support.s3_proxy import UNAVAILABLE, Hang

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.bellhop import run_cli
-from support.checks import Side, body_of
+from support.claims import Side, body_of
 from support.publishing import publisher
 from support.rabbitmq import wait_until
 from support.s3_proxy import Answer, Delay

@@ -7,7 +7,7 @@ from . import amqp
 
 KIB = 1024
 MIB = 1024 * KIB
-CHECK = b"\xac\x01\x01"
+CLAIM = b"\xac\x01\x01"
 INLINE = b"\xac\x01\x00"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 CLAIM_HEADERS = ["bellhop-claim-key", "bellhop-claim-store", "bellhop-claim-size", "bellhop-claim-xxh128"]
@@ -21,7 +21,7 @@ def pattern(size, seed=0):
 
 def key_of(message):
     """The key of a claim that was read off the broker."""
-    assert message.body[:3] == CHECK, f"no claim: {message.body[:50]!r}"
+    assert message.body[:3] == CLAIM, f"no claim: {message.body[:50]!r}"
     key = message.body[3:].decode()
     assert UUID.fullmatch(key), key
     return key

@@ -1,6 +1,6 @@
 """A bellhop whose S3 store is behind a proxy (s3_proxy.py), with a queue and a publisher: what tests of a service's faults begin with."""
 
-from .checks import Side
+from .claims import Side
 from .publishing import publisher
 
 

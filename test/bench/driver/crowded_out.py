@@ -16,7 +16,7 @@ from support import amqp  # noqa: E402
 
 GIB = 1 << 30
 LARGE_COUNT, LARGE_BYTES, SMALL_BYTES = 16, 4 * GIB, 100_000
-CHECK = b"\xac\x01\x01"
+CLAIM = b"\xac\x01\x01"
 HOG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hog.py")
 
 
@@ -64,7 +64,7 @@ def p12(bench):
     direct = amqp.connect(f"127.0.0.1:{bench.broker.port}", heartbeat=0).channel()
     small, large, unheard = (direct.declare(fresh_queue()) for _ in range(3))
     for _ in range(2 * count):
-        direct.publish("", small, CHECK + put_object(store, SMALL_BYTES).encode())
+        direct.publish("", small, CLAIM + put_object(store, SMALL_BYTES).encode())
     keys = [put_object(store, LARGE_BYTES) for _ in range(LARGE_COUNT)]
     publisher = amqp.connect(socket, heartbeat=0).channel()
     publisher.call("confirm.select")
@@ -81,7 +81,7 @@ def p12(bench):
     show("100 kB published and confirmed, alone", published)
     show("100 kB fetched, alone", fetched)
     for key in keys:
-        direct.publish("", large, CHECK + key.encode())
+        direct.publish("", large, CLAIM + key.encode())
     # A process of its own: it takes some GiB a second.
     with subprocess.Popen([sys.executable, "-B", HOG, socket, large, str(LARGE_COUNT), str(LARGE_BYTES)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as hog:

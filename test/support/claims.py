@@ -2,7 +2,7 @@
 
     side = Side(broker, name("orders"))             # a queue, and a direct connection to look at it
     key = put_object(daemon, b"payload")            # an object in the daemon's store
-    side.send(check(key))                           # a message on the queue, past bellhop
+    side.send(claim(key))                           # a message on the queue, past bellhop
     consumer = Consumer(daemon, side.queue)         # a client of bellhop that consumes it
     consumer.deliver().body == b"payload"
 """
@@ -14,13 +14,13 @@ import uuid
 from . import amqp
 from .rabbitmq import wait_until
 
-CHECK = b"\xac\x01\x01"
+CLAIM = b"\xac\x01\x01"
 INLINE = b"\xac\x01\x00"
 MISSING = "11111111-2222-4333-8444-555555555555"  # a key that no store has
 
 
-def check(key):
-    return CHECK + key.encode()
+def claim(key):
+    return CLAIM + key.encode()
 
 
 def body_of(size, seed=0):
