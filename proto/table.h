@@ -32,6 +32,15 @@ class TableCursor {
 
 bool table_is_well_formed(Bytes fields);
 
+// The first field of this name. Nothing: there is none, or none before the table's malformed part.
+inline std::optional<Field> find_field(Bytes fields, std::string_view name) {
+  TableCursor cursor(fields);
+  while (auto field = cursor.next()) {
+    if (field->name == name) return field;
+  }
+  return std::nullopt;
+}
+
 // Walks the values of an array (A), given without its own length, as fields without a name. As TableCursor;
 // nested ones count their depth anew, so a caller that goes into them bounds its own.
 class ArrayCursor {

@@ -29,18 +29,20 @@ Death death_of(Bytes fields) {
 
 std::vector<Death> deaths_of(Bytes header_fields) {
   std::vector<Death> out;
-  proto::TableCursor cursor(header_fields);
-  while (const auto field = cursor.next()) {
-    if (field->name != "x-death" || field->type != 'A') continue;
-    proto::ArrayCursor deaths(field->value.subspan(4));
-    while (const auto each = deaths.next()) {
-      if (each->type != 'F') continue;
-      Death death = death_of(each->value.subspan(4));
-      if (!death.queue.empty()) out.push_back(std::move(death));
-    }
-    break;
+  const auto field = proto::find_field(header_fields, "x-death");
+  if (!field || field->type != 'A') return out;
+  proto::ArrayCursor deaths(field->value.subspan(4));
+  while (const auto each = deaths.next()) {
+    if (each->type != 'F') continue;
+    Death death = death_of(each->value.subspan(4));
+    if (!death.queue.empty()) out.push_back(std::move(death));
   }
   return out;
+}
+
+int64_t delivery_count_of(Bytes header_fields) {
+  const auto field = proto::find_field(header_fields, "x-delivery-count");
+  return field ? proto::field_integer(*field).value_or(0) : 0;
 }
 
 }  // namespace bellhop

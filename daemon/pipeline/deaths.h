@@ -1,5 +1,5 @@
 // How often, where and why a message died: the header x-death, in which RabbitMQ counts dead-letterings, the
-// newest first. Pure.
+// newest first. And how often it came back: x-delivery-count. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +20,7 @@ struct Death {
 
 // What cannot be read is left out.
 std::vector<Death> deaths_of(Bytes header_fields);
+// How often the message came back to its quorum queue already. 0: other queues do not count.
+int64_t delivery_count_of(Bytes header_fields);
 
 }  // namespace bellhop

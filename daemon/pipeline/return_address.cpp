@@ -12,14 +12,6 @@ namespace {
 
 constexpr std::string_view dead_letter_suffix = ".dlq", parked_suffix = ".parked";
 
-bool has_error_header(Bytes header_fields) {
-  proto::TableCursor cursor(header_fields);
-  while (const auto field = cursor.next()) {
-    if (field->name == error_header) return true;
-  }
-  return false;
-}
-
 Destination queue_named(std::string_view queue) {
   return {"", std::string(queue), nullptr};
 }
@@ -44,7 +36,8 @@ Result<Destination> return_address(Bytes header_fields, std::string_view queue,
   const bool died_beside =
       std::any_of(deaths.begin(), deaths.end(), [&](const Death& each) { return each.queue == beside; });
   // Who writes this header sends to the queue's own neighbour, whatever became of the message before.
-  if (!beside.empty() && (died_beside || has_error_header(header_fields))) return queue_named(beside);
+  if (!beside.empty() && (died_beside || proto::find_field(header_fields, error_header)))
+    return queue_named(beside);
   for (const Death& death : deaths) {
     if (death.queue != queue) return queue_named(death.queue);
   }

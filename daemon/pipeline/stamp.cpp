@@ -35,14 +35,6 @@ TableFacts look_at(Bytes fields) {
   return facts;
 }
 
-bool has_field(Bytes fields, std::string_view name) {
-  proto::TableCursor cursor(fields);
-  while (auto field = cursor.next()) {
-    if (field->name == name) return true;
-  }
-  return false;
-}
-
 // What a message is sent without rather than not at all goes first: the message id that bellhop fills in, the
 // claim's headers (a reader needs only the body), the delivery mode. False: the rest does not fit either.
 bool put_header_that_fits(Buffer& out, uint16_t channel, const proto::ContentHeader& header,
@@ -176,7 +168,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
     }
   }
   for (const config::Plan::StaticHeader& fixed : plan.headers) {
-    if (!has_field(table, fixed.name)) put(fields_, fixed.encoded);
+    if (!proto::find_field(table, fixed.name)) put(fields_, fixed.encoded);
   }
 
   proto::HeaderEdits edits;

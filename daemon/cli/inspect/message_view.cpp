@@ -69,19 +69,12 @@ MessageView::MessageView(const Incoming& message) : message_(message) {
 }
 
 std::optional<std::string> MessageView::text_of(std::string_view name) const {
-  proto::TableCursor cursor(fields());
-  while (const auto field = cursor.next()) {
-    if (field->name == name) return proto::field_text(*field);
-  }
-  return std::nullopt;
+  const auto field = proto::find_field(fields(), name);
+  return field ? proto::field_text(*field) : std::nullopt;
 }
 
 int64_t MessageView::delivery_count() const {
-  proto::TableCursor cursor(fields());
-  while (const auto field = cursor.next()) {
-    if (field->name == "x-delivery-count") return proto::field_integer(*field).value_or(0);
-  }
-  return 0;
+  return delivery_count_of(fields());
 }
 
 Bytes MessageView::own_payload() const {

@@ -24,11 +24,8 @@ Result<ReplayTarget> parse_target(std::string_view text) {
 }
 
 bool HeaderMatch::matches(Bytes header_fields) const {
-  proto::TableCursor cursor(header_fields);
-  while (const auto field = cursor.next()) {
-    if (field->name == header) return proto::field_text(*field) == text;
-  }
-  return false;
+  const auto field = proto::find_field(header_fields, header);
+  return field && proto::field_text(*field) == text;
 }
 
 Result<HeaderMatch> parse_match(std::string_view text) {

@@ -28,11 +28,7 @@ bool keep_in_hop(const void* context, std::string_view name) {
       name == "CC" || name == "BCC" || is_claim_header(name)) {
     return false;
   }
-  proto::TableCursor cursor(static_cast<const Dropped*>(context)->slip_fields);
-  while (auto field = cursor.next()) {
-    if (field->name == name) return false;
-  }
-  return true;
+  return !proto::find_field(static_cast<const Dropped*>(context)->slip_fields, name);
 }
 
 }  // namespace
@@ -206,13 +202,8 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   Buffer fields(slip_fields.begin(), slip_fields.end());
   proto::HeaderEdits edits;
   edits.drop_user_id = put_renamed_fields(fields, header, state_.broker_user);
-  proto::TableCursor cursor(header.header_fields());
-  while (auto field = cursor.next()) {
-    if (field->name == attempt_header) {
-      proto::put_field(fields, attempt_header, int64_t{1});
-      break;
-    }
-  }
+  if (proto::find_field(header.header_fields(), attempt_header))
+    proto::put_field(fields, attempt_header, int64_t{1});
   const std::optional<Claim>& claim = hop.stored.claim();
   proto::UuidGenerator::Text fresh_id{};
   hop.message_id = fill_in(edits, plan, header, state_.uuids, fresh_id);

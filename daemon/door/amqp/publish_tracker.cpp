@@ -16,19 +16,8 @@ using namespace proto;
 namespace {
 
 std::string_view claim_key_of(const ContentHeader& header) {
-  TableCursor cursor(header.header_fields());
-  while (auto field = cursor.next()) {
-    if (field->name == claim_key_header) return field_string(*field).value_or(std::string_view{});
-  }
-  return {};
-}
-
-bool has_field(Bytes fields, std::string_view name) {
-  TableCursor cursor(fields);
-  while (auto field = cursor.next()) {
-    if (field->name == name) return true;
-  }
-  return false;
+  const auto field = find_field(header.header_fields(), claim_key_header);
+  return field ? field_string(*field).value_or(std::string_view{}) : std::string_view{};
 }
 
 // The same for a content header as it was sent and as the broker gives it back: without BCC, which it takes
@@ -66,7 +55,7 @@ void show_returned(Buffer& own, const ContentHeader& returned, size_t frame_byte
   HeaderEdits edits;
   edits.body_bytes = decoded.value().body_bytes;
   edits.keep = [](const void* fields, std::string_view name) {
-    return has_field(*static_cast<const Bytes*>(fields), name);
+    return find_field(*static_cast<const Bytes*>(fields), name).has_value();
   };
   edits.keep_context = &own_fields;
   Buffer frame;

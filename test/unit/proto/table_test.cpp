@@ -113,6 +113,22 @@ TEST_CASE("an unknown type ends the walk as malformed, and it stays so", "[table
   CHECK(!cursor.ok());
 }
 
+TEST_CASE("of fields with the same name the first is found", "[table]") {
+  const Buffer bytes = from_hex("01 'a' 'V' 02 'ab' 'B' 01 01 'a' 'B' 02");
+  CHECK(find_field(bytes, "a")->type == 'V');
+  CHECK(field_integer(*find_field(bytes, "ab")) == 1);
+  CHECK(!find_field(bytes, "b"));
+  CHECK(!find_field(bytes, ""));
+  CHECK(!find_field({}, "a"));
+}
+
+TEST_CASE("a field is found before what is malformed, and not in it or behind it", "[table]") {
+  const Buffer bytes = from_hex("01 'a' 'V' 01 'b' 'Z' 01 'c' 'V'");
+  CHECK(find_field(bytes, "a"));
+  CHECK(!find_field(bytes, "b"));
+  CHECK(!find_field(bytes, "c"));
+}
+
 TEST_CASE("what is nested must be well-formed too", "[table]") {
   CHECK(!table_is_well_formed(from_hex("01 'a' 'F' 00000002 01 'n'")));
   CHECK(!table_is_well_formed(from_hex("01 'a' 'F' 00000003 01 'n' 'Z'")));

@@ -8,10 +8,10 @@
 
 #include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
+#include "daemon/pipeline/claim_headers.h"
+#include "daemon/pipeline/deaths.h"
 #include "daemon/pipeline/park.h"
-#include "daemon/pipeline/stamp.h"
 #include "proto/claim_frame.h"
-#include "proto/table.h"
 
 namespace bellhop {
 
@@ -23,40 +23,19 @@ constexpr uint64_t look_every_ms = 1000;
 constexpr uint64_t stalled_after_ms = 10000;
 constexpr int64_t worn_from = 2;  // quorum queues: so many deliveries before this one
 
-// bellhop's own headers count only if their key is the body's: consumers copy headers onto other messages.
 void read_claim_headers(Delivery& delivery) {
   auto header = proto::decode_content_header(delivery.header);
   if (!header) return;
-  std::string_view key, store, xxh128;
-  std::optional<int64_t> size;
-  proto::TableCursor cursor(header.value().header_fields());
-  while (auto field = cursor.next()) {
-    if (field->name == claim_key_header) key = proto::field_string(*field).value_or(std::string_view{});
-    if (field->name == claim_store_header) store = proto::field_string(*field).value_or(std::string_view{});
-    if (field->name == claim_size_header) size = proto::field_integer(*field);
-    if (field->name == claim_xxh128_header) xxh128 = proto::field_string(*field).value_or(std::string_view{});
-  }
-  if (key != delivery.key) return;
+  ClaimHeaders claim = claim_headers_of(header.value().header_fields(), delivery.key);
+  if (!claim.are_there) return;
   delivery.strip_claim_headers = true;
-  delivery.named_store = store;
-  if (size && *size >= 0) delivery.expected.size_bytes = static_cast<uint64_t>(*size);
-  if (!xxh128.empty()) delivery.expected.xxh128 = std::string(xxh128);
+  delivery.named_store = std::move(claim.store);
+  delivery.expected = std::move(claim.expected);
 }
 
 // Held deliveries of one queue are logged as one trouble.
 std::string held_subject(const Delivery& delivery) {
   return "queue " + delivery.queue;
-}
-
-// Quorum queues count deliveries. 0: this message has no count.
-int64_t delivery_count_of(const Delivery& delivery) {
-  auto header = proto::decode_content_header(delivery.header);
-  if (!header) return 0;
-  proto::TableCursor cursor(header.value().header_fields());
-  while (auto field = cursor.next()) {
-    if (field->name == "x-delivery-count") return proto::field_integer(*field).value_or(0);
-  }
-  return 0;
 }
 
 bool is_pending(const std::shared_ptr<Delivery>& delivery) {
@@ -66,7 +45,9 @@ bool is_pending(const std::shared_ptr<Delivery>& delivery) {
 // Each end of its channel counts as one more delivery, and a queue may drop it after few. Out of a parked
 // queue, and forgotten by the broker, it is handed over as it stands: it could only be parked again.
 bool may_not_wait(const Delivery& delivery) {
-  return delivery_count_of(delivery) >= worn_from || (delivery.no_ack && is_parked_queue(delivery.queue));
+  auto header = proto::decode_content_header(delivery.header);
+  const bool is_worn = header && delivery_count_of(header.value().header_fields()) >= worn_from;
+  return is_worn || (delivery.no_ack && is_parked_queue(delivery.queue));
 }
 
 }  // namespace

@@ -20,14 +20,9 @@ namespace {
 constexpr size_t aside_max = 64;
 constexpr Backoff backoff{200, 10000};
 
-bool has_header(Bytes header_payload, std::string_view name) {
+bool is_of_stream(Bytes header_payload) {
   auto header = proto::decode_content_header(header_payload);
-  if (!header) return false;
-  proto::TableCursor cursor(header.value().header_fields());
-  while (auto field = cursor.next()) {
-    if (field->name == name) return true;
-  }
-  return false;
+  return header && proto::find_field(header.value().header_fields(), "x-stream-offset");
 }
 
 // Takes plain frames apart again: a park needs header and body as they came.
@@ -64,7 +59,7 @@ void Undeliverable::take(const std::shared_ptr<Delivery>& delivery) {
   if (!channel->end.is_open()) return;
   if ((is_parked_queue(delivery->queue) || !is_parkable(delivery->header)) && hand_over(*channel, delivery))
     return;
-  if (has_header(delivery->header, "x-stream-offset")) {
+  if (is_of_stream(delivery->header)) {
     spdlog::error("session={} channel={} stream={} message skipped: a stream's message cannot be parked",
                   state_.session_id, delivery->channel, delivery->queue);
     settle(*channel, delivery);

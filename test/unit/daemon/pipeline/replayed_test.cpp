@@ -21,11 +21,9 @@ Buffer header_with(const Buffer& fields) {
 
 std::optional<std::string> text_of(Bytes header_payload, std::string_view name) {
   const auto header = proto::decode_content_header(header_payload);
-  proto::TableCursor cursor(header.value().header_fields());
-  while (const auto field = cursor.next()) {
-    if (field->name == name) return proto::field_text(*field).value_or(std::string(1, field->type));
-  }
-  return std::nullopt;
+  const auto field = proto::find_field(header.value().header_fields(), name);
+  if (!field) return std::nullopt;
+  return proto::field_text(*field).value_or(std::string(1, field->type));
 }
 
 const Replay replay{"orders.parked", "2026-12-01T03:00:00Z", "guest", false};
