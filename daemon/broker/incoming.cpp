@@ -59,29 +59,35 @@ Result<void> read_content(amqp_connection_state_t state, Incoming& into) {
   return {};
 }
 
+template <typename Method>
+void take_message(const void* decoded, Incoming& into) {
+  const auto* got = static_cast<const Method*>(decoded);
+  into.kind = Incoming::Kind::message;
+  into.tag = got->delivery_tag;
+  into.redelivered = got->redelivered != 0;
+  into.exchange = text_of(got->exchange);
+  into.routing_key = text_of(got->routing_key);
+}
+
+template <typename Method>
+void take_confirm(const void* decoded, Incoming::Kind kind, Incoming& into) {
+  const auto* got = static_cast<const Method*>(decoded);
+  into.kind = kind;
+  into.tag = got->delivery_tag;
+  into.multiple = got->multiple != 0;
+}
+
 // Takes over what a method says. True: a message follows it.
 bool take_method(amqp_connection_state_t state, const amqp_frame_t& frame, Incoming& into) {
   using Kind = Incoming::Kind;
   const void* const decoded = frame.payload.method.decoded;
   switch (frame.payload.method.id) {
-    case AMQP_BASIC_GET_OK_METHOD: {
-      const auto* got = static_cast<const amqp_basic_get_ok_t*>(decoded);
-      into.kind = Kind::message;
-      into.tag = got->delivery_tag;
-      into.redelivered = got->redelivered != 0;
-      into.exchange = text_of(got->exchange);
-      into.routing_key = text_of(got->routing_key);
+    case AMQP_BASIC_GET_OK_METHOD:
+      take_message<amqp_basic_get_ok_t>(decoded, into);
       return true;
-    }
-    case AMQP_BASIC_DELIVER_METHOD: {
-      const auto* got = static_cast<const amqp_basic_deliver_t*>(decoded);
-      into.kind = Kind::message;
-      into.tag = got->delivery_tag;
-      into.redelivered = got->redelivered != 0;
-      into.exchange = text_of(got->exchange);
-      into.routing_key = text_of(got->routing_key);
+    case AMQP_BASIC_DELIVER_METHOD:
+      take_message<amqp_basic_deliver_t>(decoded, into);
       return true;
-    }
     case AMQP_BASIC_RETURN_METHOD: {
       const auto* got = static_cast<const amqp_basic_return_t*>(decoded);
       into.kind = Kind::returned;
@@ -94,20 +100,12 @@ bool take_method(amqp_connection_state_t state, const amqp_frame_t& frame, Incom
     case AMQP_BASIC_GET_EMPTY_METHOD:
       into.kind = Kind::none_left;
       return false;
-    case AMQP_BASIC_ACK_METHOD: {
-      const auto* got = static_cast<const amqp_basic_ack_t*>(decoded);
-      into.kind = Kind::acked;
-      into.tag = got->delivery_tag;
-      into.multiple = got->multiple != 0;
+    case AMQP_BASIC_ACK_METHOD:
+      take_confirm<amqp_basic_ack_t>(decoded, Kind::acked, into);
       return false;
-    }
-    case AMQP_BASIC_NACK_METHOD: {
-      const auto* got = static_cast<const amqp_basic_nack_t*>(decoded);
-      into.kind = Kind::nacked;
-      into.tag = got->delivery_tag;
-      into.multiple = got->multiple != 0;
+    case AMQP_BASIC_NACK_METHOD:
+      take_confirm<amqp_basic_nack_t>(decoded, Kind::nacked, into);
       return false;
-    }
     case AMQP_CONNECTION_BLOCKED_METHOD:
       into.kind = Kind::blocked;
       return false;
