@@ -36,11 +36,12 @@ enum class SessionEnd : uint8_t {
   no_broker,
   refused,
   protocol,
+  internal,
   drained
 };
-inline constexpr std::array<const char*, 8> session_end_names{
-    "closed by the client", "client lost", "broker lost", "closed by the broker", "no broker", "refused",
-    "protocol error",       "drained"};
+inline constexpr std::array<const char*, 9> session_end_names{
+    "closed by the client", "client lost",    "broker lost", "closed by the broker", "no broker", "refused",
+    "protocol error",       "internal error", "drained"};
 enum class Door : uint8_t { unix_socket, tcp };
 inline constexpr std::array<const char*, 2> door_names{"unix", "tcp"};
 

@@ -102,7 +102,9 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
   stage_ = Stage::ending;
   state_.ending = true;
   end_reason_ = text;
-  state_.meter.ends(code == 320 ? SessionEnd::drained : SessionEnd::protocol);
+  state_.meter.ends(code == 320   ? SessionEnd::drained
+                    : code == 541 ? SessionEnd::internal
+                                  : SessionEnd::protocol);
   if (broker_leg_ == Leg::open) {
     // What no_ack consumers were not handed is parked before the broker is told that this is the end.
     if (relay_ != nullptr) relay_->park_all_unhanded();
