@@ -3,9 +3,8 @@
 //
 //   main loop: accepted ─► accept() ─► the server's thread: request ─► Handle ─► answer ─► closed
 //
-// 1. A connection is one request: it is closed after the answer, so an answer proves that the main loop,
-// which
-//    accepts, is well.
+// 1. A connection is one request, and is closed after the answer. The main loop accepts each, so an answer
+//    proves that this loop is well.
 // 2. Each door has connections_max places. When they are taken, the oldest connection gives way: who holds
 //    places without asking anything cannot keep others out. A burst is cut at burst_max.
 // 3. What stands still for idle_s_max is closed. A request's head has at most head_bytes_max, its body
