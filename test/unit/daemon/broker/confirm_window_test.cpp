@@ -106,6 +106,19 @@ TEST_CASE("a publish whose return cannot be handed over is nacked, before or aft
   CHECK(w.window.unsettled() == 0);
 }
 
+TEST_CASE("a return that is lost after the broker's ack gives the publish's token no second time",
+          "[confirm_window]") {
+  Window w;
+  w.window.push_relayed(7);
+  w.window.await_return(1);
+  CHECK(w.broker(1).empty());
+  CHECK(w.tokens == std::vector<uint32_t>{7});
+  CHECK(w.return_lost(1) == Answers{{1, false, true}});
+  CHECK(w.tokens == std::vector<uint32_t>{7});
+  CHECK(w.window.unsettled() == 0);
+  CHECK(w.window.is_plain());
+}
+
 TEST_CASE("tokens name the publishes that the broker settled, once", "[confirm_window]") {
   Window w;
   w.window.push_relayed(7);

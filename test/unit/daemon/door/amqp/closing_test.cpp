@@ -1,7 +1,7 @@
 // The ways in which a channel ends.
 #include "daemon/door/amqp/closing.h"
 
-#include "test/unit/daemon/door/amqp/rig.h"
+#include "test/unit/daemon/door/amqp/claims.h"
 
 using namespace bellhop;
 using namespace bellhop::test;
@@ -90,19 +90,6 @@ TEST_CASE("the broker's close that crosses bellhop's gives the reason", "[sessio
   CHECK(rig.to_client() == "1 close 406");
 }
 
-TEST_CASE("a close waits until the broker has the whole of a publish that is being relayed", "[session]") {
-  Rig rig;
-  rig.open_with_consumer("q");
-  Buffer half = publish(1, "e", "k", "0123456789");
-  half.resize(half.size() - body_frame(1, "0123456789").size());
-  put(half, body_frame(1, "01234"));
-  rig.client(half);
-  rig.relay->channels().find(1)->tags.add(1, TagWindow::Owner::bellhop);
-  rig.client(body_frame(1, "56789"));
-  CHECK(rig.to_broker() == "1 publish e/k, 1 header 10, 1 body 01234, 1 body 56789");
-  CHECK(rig.channel().end.is_open());
-}
-
 TEST_CASE("a second open of an open channel ends the connection", "[session]") {
   Rig rig;
   rig.open();
@@ -112,17 +99,9 @@ TEST_CASE("a second open of an open channel ends the connection", "[session]") {
 }
 
 TEST_CASE("a close-ok stands behind the return that came before it", "[session]") {
-  Rig rig("claim_check: { store: first, threshold: 10B }\n");
+  Rig rig(offloads_ten_bytes);
   rig.open_with_confirms();
-  rig.client(publish(1, "amq.direct", "k", "0123456789", true, "id-1"));
-  rig.first->store(0, "key-1");
-  rig.turn();
-  Buffer fields;
-  put_claim_headers(fields, *rig.channel().sent.front().stored.claim(), false);
-  Buffer back;
-  proto::put_return(back, 1, {312, "NO_ROUTE", "amq.direct", "k"});
-  put(back, header_frame(1, 8, "id-1", fields));
-  put(back, body_frame(1, "\xAC\x01\x01key-1"));
+  const Buffer back = returned_claim(rig);
   rig.client(close(1, 200, "bye"));
   rig.broker(joined({back, close_ok}));
   CHECK(rig.to_client().empty());

@@ -110,6 +110,24 @@ inline Buffer cancel(uint16_t channel, std::string_view tag) {
     out.push_back(0);
   });
 }
+inline Buffer get(uint16_t channel, std::string_view queue, bool no_ack = false) {
+  return method_frame(channel, proto::method::basic_get, [&](Buffer& out) {
+    put_u16(out, 0);
+    put_shortstr(out, queue);
+    out.push_back(no_ack ? 1 : 0);
+  });
+}
+inline Buffer got(uint16_t channel, uint64_t tag, std::string_view body) {
+  return joined({method_frame(channel, proto::method::basic_get_ok,
+                              [&](Buffer& out) {
+                                put_u64(out, tag);
+                                out.push_back(0);
+                                put_shortstr(out, "");
+                                put_shortstr(out, "key");
+                                put_u32(out, 0);
+                              }),
+                 header_frame(channel, body.size()), body_frame(channel, body)});
+}
 inline Buffer ack(uint16_t channel, uint64_t tag, bool multiple = false) {
   Buffer out;
   proto::put_ack(out, channel, tag, multiple);
@@ -131,6 +149,16 @@ inline std::vector<Buffer> split(Bytes bytes) {
     bytes = bytes.subspan(split.frame.raw.size());
   }
   return frames;
+}
+
+// Of a content with one body frame, what has come when half of its body has.
+inline Buffer half_of(const Buffer& content) {
+  std::vector<Buffer> frames = split(content);
+  const proto::Frame body = proto::whole_frame(frames.back());
+  frames.back() = body_frame(body.channel, as_text(body.payload.first(body.payload.size() / 2)));
+  Buffer out;
+  for (const Buffer& frame : frames) put(out, frame);
+  return out;
 }
 
 // One frame as a test compares it: "1 publish orders/new", "1 header 5", "1 body hello", "1 ack 3".

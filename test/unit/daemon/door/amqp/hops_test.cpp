@@ -12,8 +12,12 @@ const char* const pipeline = "pipelines: { p: { steps: [ one, two ] } }\n";
 // A session with one delivery of step one, tag 5, handed to the client; the broker has the pipeline's
 // exchange.
 struct Worker : Rig {
-  Worker() : Rig(pipeline) {
-    open_with_confirms();
+  explicit Worker(bool with_confirms = true) : Rig(pipeline) {
+    if (with_confirms) {
+      open_with_confirms();
+    } else {
+      open();
+    }
     client(consume(1, "p.one", "c"));
     broker(named(1, method::basic_consume_ok, "c"));
     broker(deliver(1, "c", 5, "input"));
@@ -109,6 +113,22 @@ TEST_CASE("a hop that comes back is handed back as the client sent it", "[sessio
                    "PRECONDITION_FAILED - inequivalent arg 'alternate-exchange' for exchange 'p' in vhost "
                    "'/': received the value 'x' of type 'longstr' but current is none"));
   CHECK(rig.to_client() == "1 return 312 bellhop.next/, 1 header 6, 1 body result, 1 nack 1");
+}
+
+TEST_CASE("a failed hop closes its channel once the broker has the whole of the publish that is half sent",
+          "[session]") {
+  Worker rig(false);
+  rig.hop();
+  rig.answer_questions();
+  rig.to_broker();
+  rig.client(half_of(publish(1, "e", "k", "0123456789")));
+  CHECK(rig.to_broker() == "1 publish e/k, 1 header 10, 1 body 01234");
+  Buffer nack;
+  proto::put_nack(nack, Rig::private_id, 1, false, false);
+  rig.broker(nack);
+  CHECK(rig.to_broker().empty());
+  rig.client(body_frame(1, "56789"));
+  CHECK(rig.to_broker() == "1 body 56789, 1 close 200");
 }
 
 TEST_CASE("hops in flight take memory, and give it back", "[session]") {
