@@ -14,6 +14,20 @@ Buffer named_store(const std::string& key, const std::string& store) {
   return fields;
 }
 
+// Two transfers, of which each channel has one: channel 2's second claim waits for one.
+struct Crowded : Rig {
+  Crowded() : Rig("limits: { transfers_per_session: 2 }\n") {
+    open_with_consumer("q");
+    open(2);
+    client(consume(2, "r", "d"));
+    broker(named(2, method::basic_consume_ok, "d"));
+    to_client();
+    const Buffer body = claim_of(key_b);
+    broker(joined({claim(1, key_a), deliver(2, "d", 1, as_text(body)), deliver(2, "d", 2, as_text(body))}));
+    REQUIRE(first->asked.size() == 2);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a claim is handed over as its payload, and what came behind it follows", "[session]") {
@@ -146,17 +160,19 @@ TEST_CASE("what stands behind a held claim waits in a file when it gets too much
   CHECK(got.find("x0,") < got.find("x9,"));
 }
 
-TEST_CASE("a channel that ends gives its transfers to those that wait", "[session]") {
-  Rig rig("limits: { transfers_per_session: 1 }\n");
-  rig.open_with_consumer("q");
-  rig.open(2);
-  rig.client(consume(2, "r", "d"));
-  rig.broker(named(2, method::basic_consume_ok, "d"));
-  rig.broker(joined({claim(1, key_a), deliver(2, "d", 1, "small")}));
-  rig.broker(claim(2, key_b));
-  REQUIRE(rig.first->asked.size() == 1);
-  const Buffer body = claim_of(key_b);
-  rig.broker(deliver(2, "d", 2, as_text(body)));
+TEST_CASE("a channel that the broker closes gives its transfers to those that wait", "[session]") {
+  Crowded rig;
   rig.broker(close(1, 404, "NOT_FOUND"));
-  CHECK(rig.first->asked.back().key == key_b);
+  CHECK(rig.first->asked.size() == 3);
+}
+
+TEST_CASE(
+    "a channel that bellhop closes gives its transfers to those that wait, in the turn in which it ends",
+    "[session]") {
+  Crowded rig;
+  rig.client(publish(1, "bellhop.route", "nowhere", "x"));
+  CHECK(rig.first->asked.size() == 2);
+  rig.broker(method_frame(1, method::channel_close_ok));
+  CHECK(rig.to_client() == "1 close 404");
+  CHECK(rig.first->asked.size() == 3);
 }

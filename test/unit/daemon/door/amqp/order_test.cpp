@@ -139,6 +139,18 @@ TEST_CASE("nothing is acknowledged behind the client's close of the channel", "[
   CHECK(told.substr(told.size() - std::string("1 close-ok").size()) == "1 close-ok");
 }
 
+TEST_CASE("a get that has half arrived when the client closes is not acknowledged behind that", "[session]") {
+  Rig rig;
+  rig.open();
+  rig.client(get(1, "q", true));
+  rig.broker(half_of(got(1, 1, "0123456789")));
+  rig.client(close(1, 200, "bye"));
+  CHECK(rig.to_broker() == "1 get, 1 close 200");
+  rig.broker(body_frame(1, "56789"));
+  CHECK(rig.to_client() == "1 method 60.71, 1 header 10, 1 body 01234, 1 body 56789");
+  CHECK(rig.to_broker().empty());
+}
+
 TEST_CASE("behind a close-ok nothing more comes to the client", "[session]") {
   Rig rig(offloads_ten_bytes);
   rig.open_with_consumer("q");
