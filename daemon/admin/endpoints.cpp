@@ -1,13 +1,12 @@
 #include "daemon/admin/endpoints.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "daemon/admin/exposition.h"
 #include "daemon/admin/page.h"
 #include "daemon/admin/status.h"
 #include "daemon/ops/log.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -78,7 +77,7 @@ HttpAnswer Endpoints::change_log_level(const std::string& wanted) const {
   if (!set_log_level(wanted))
     return {400, "There is no such level. Allowed: trace, debug, info, warn, error.\n"};
   // A warning, so that it stands in the log whichever level it was.
-  spdlog::warn("log level changed by the admin socket level={}", wanted);
+  log_warn("log level changed by the admin socket", {{"to", wanted}});
   return {200, "log level " + wanted + "\n"};
 }
 

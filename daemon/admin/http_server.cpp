@@ -1,7 +1,6 @@
 #include "daemon/admin/http_server.h"
 
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +10,9 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+
+#include "daemon/ops/log_line.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -36,7 +38,7 @@ bool HttpServer::start() {
   failed_ = true;
   auto library = MicrohttpdLibrary::load();
   if (!library) {
-    spdlog::error("admin connections are closed: {}", library.error());
+    log_error("admin connections are closed", {{"reason", library.error()}});
     return false;
   }
   http_ = library.value();
@@ -52,7 +54,8 @@ bool HttpServer::start() {
       MHD_OPTION_END);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (daemon_ == nullptr) {
-    spdlog::error("admin connections are closed: libmicrohttpd cannot be started: {}", std::strerror(errno));
+    log_error("admin connections are closed",
+              {{"reason", std::string("libmicrohttpd cannot be started: ") + std::strerror(errno)}});
     return false;
   }
   failed_ = false;
@@ -144,7 +147,9 @@ MHD_Result HttpServer::answer(MHD_Connection* connection, const HttpRequest& req
   try {
     return send(connection, handle_(request));
   } catch (const std::exception& error) {
-    spdlog::error("admin {} {} failed: {}", request.method, request.path, error.what());
+    tell_trouble("admin request failed", subject_of_reason(error.what()), "admin request failed",
+                 {{"method", request.method}, {"path", request.path}, {"reason", error.what()}},
+                 spdlog::level::err);
     return send(connection, {500, "bellhop could not make the answer; its log says why.\n"});
   }
 }

@@ -169,7 +169,8 @@ void Connector::next_url() {
 void Connector::pause() {
   begin_round();
   if (++failed_rounds_ == 1)
-    tell_trouble(trouble_no_broker, "yet", "no broker reached yet, bellhop retries" + failures());
+    tell_trouble(trouble_no_broker, "yet", "no broker reached yet, bellhop retries",
+                 {{"reason", failures()}});
   arm(std::min<uint64_t>(round_backoff.wait_ms(failed_rounds_, random_), left_ms()));
 }
 
@@ -356,7 +357,8 @@ FileDescriptor Connector::end_attempt() {
 // An attempt failed: others come first for a while, and the log names the node.
 void Connector::node_failed(const std::string& address, const std::string& reason) {
   nodes_.failed(address, uv_hrtime() / 1000000);
-  tell_trouble(trouble_node, address, "broker=" + url().shown + " node not reached: " + reason);
+  tell_trouble(trouble_node, address, "node not reached",
+               {{"broker", url().shown}, {"node", address}, {"reason", reason}});
   failed(reason);
 }
 
@@ -369,7 +371,8 @@ void Connector::succeed(FileDescriptor fd, std::unique_ptr<TlsStream> tls, Buffe
   nodes_.prefer(url_index_);
   nodes_.reached(attempt_address());
   if (has_trouble())
-    trouble_over(trouble_node, attempt_address(), "broker=" + url().shown + " node reached again");
+    trouble_over(trouble_node, attempt_address(), "node reached again",
+                 {{"broker", url().shown}, {"node", attempt_address()}});
   const Done done = std::move(done_);
   done(Connected{std::move(fd), &url(), std::move(tls), std::move(answer)});  // may destroy us
 }
@@ -378,7 +381,7 @@ void Connector::succeed(FileDescriptor fd, std::unique_ptr<TlsStream> tls, Buffe
 std::string Connector::failures() const {
   std::string text;
   for (size_t i = 0; i < broker_.urls.size(); ++i) {
-    text += (i == 0 ? ": " : "; ") + broker_.urls[i].shown + ": ";
+    text += (i == 0 ? "" : "; ") + broker_.urls[i].shown + ": ";
     text += last_failure_[i].empty() ? "not tried, no time was left" : last_failure_[i];
   }
   return text;
@@ -387,7 +390,7 @@ std::string Connector::failures() const {
 void Connector::give_up() {
   uv_timer_stop(&timer_->timer);
   const std::string text = "no broker could be reached within broker.connect_timeout (" +
-                           std::to_string(broker_.connect_timeout_ms) + " ms)" + failures();
+                           std::to_string(broker_.connect_timeout_ms) + " ms): " + failures();
   const Done done = std::move(done_);
   done(Error{text});  // may destroy us
 }

@@ -1,7 +1,5 @@
 #include "daemon/broker/control.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,9 +22,14 @@ constexpr uint16_t internal_error = 541;
 // One line for what is there with other properties, and used as it is.
 void warn_of(const Existing& existing, const Declaration& item, const std::string& vhost) {
   const char* const kind = item.kind == Declaration::Kind::queue ? "queue" : "exchange";
-  spdlog::warn("{} exists with other arguments and is used as it is {}={} vhost={} differences=\"{}{}\"{}",
-               kind, kind, item.name, vhost, describe(existing.differences, item),
-               existing.is_complete ? "" : ", and perhaps more", advice(existing.differences, item, vhost));
+  std::string text_of_advice = advice(existing.differences, item, vhost);
+  if (text_of_advice.starts_with("; ")) text_of_advice.erase(0, 2);
+  log_warn(std::string(kind) + " exists with other arguments and is used as it is",
+           {{kind, item.name},
+            {"vhost", vhost},
+            {"differences",
+             describe(existing.differences, item) + (existing.is_complete ? "" : ", and perhaps more")},
+            if_known("advice", text_of_advice)});
 }
 
 }  // namespace
@@ -36,10 +39,9 @@ Control::Control(std::shared_ptr<const config::Config> config, const TlsContext*
   const std::vector<Declaration> wanted = declarations_of(*config_);
   if (wanted.empty()) return;
   if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
-    spdlog::warn(
+    log_warn(
         "pipelines not declared: the configuration has no credentials for the broker; set broker.username "
-        "and "
-        "broker.password, or declare: false");
+        "and broker.password, or declare: false");
     return;
   }
   wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -86,8 +88,8 @@ void Control::run(std::deque<Declaration> left) {
       if (stopping_) break;
       if (!tried)
         tell_trouble("pipelines not declared", url.shown + ": " + subject_of_reason(tried.error()),
-                     fmt::format("pipelines not declared yet, bellhop retries broker={} reason=\"{}\"",
-                                 url.shown, tried.error()));
+                     "pipelines not declared yet, bellhop retries",
+                     {{"broker", url.shown}, {"reason", tried.error()}});
     }
     if (left.empty()) break;
     if (!pause(round_backoff.wait_ms(++failed_rounds, random))) break;
@@ -149,14 +151,19 @@ Result<void> Control::declare_all(ControlConnection& connection, const config::B
       }
     }
     // Asking again would get the same answer.
-    spdlog::error("declaration refused item=\"{}\" vhost={} broker={} reason=\"{}\"", item.text(),
-                  connection.vhost(), url.shown, answer.text);
+    log_error("declaration refused", {{"item", item.text()},
+                                      {"vhost", connection.vhost()},
+                                      {"broker", url.shown},
+                                      {"reason", answer.text}});
     ++refused;
     left.pop_front();
     if (answer.kind == Kind::lost) return Error{"the connection was lost: " + answer.text};
   }
-  spdlog::info("pipelines declared broker={} vhost={} items={} refused={} different={}", url.shown,
-               connection.vhost(), declared, refused, different);
+  log_info("pipelines declared", {{"broker", url.shown},
+                                  {"vhost", connection.vhost()},
+                                  {"items", declared},
+                                  {"refused", refused},
+                                  {"different", different}});
   connection.close();
   return {};
 }

@@ -1,11 +1,11 @@
 #include "daemon/claims/memory_store.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "daemon/claims/memory_object.h"
 #include "daemon/claims/payload_hash.h"
 #include "daemon/claims/undo_unless_run.h"
+#include "daemon/ops/log_line.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -94,11 +94,11 @@ FetchResult find_object(MemoryStore::Core& core, const std::string& key, const E
 
 MemoryStore::MemoryStore(const std::string& name, proto::KeyRule keys)
     : ClaimStore(name, keys), core_(std::make_shared<Core>(name)) {
-  spdlog::warn(
-      "store '{}' is in memory, for trials: its payloads are lost when bellhop ends, and no other bellhop "
-      "can "
-      "read them",
-      name);
+  log_warn(
+      "store is in memory, for trials: its payloads are lost when bellhop ends, and no other bellhop can "
+      "read "
+      "them",
+      {{"store", name}});
 }
 
 std::unique_ptr<Upload> MemoryStore::begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) {

@@ -1,8 +1,8 @@
 #include "daemon/cli/admin_side.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
+
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -21,7 +21,7 @@ Result<std::unique_ptr<AdminSide>> AdminSide::open(uv_loop_t* loop, const config
     auto listens = side->listen(loop, std::move(socket));
     if (!listens && !admin.is_default_socket) return Error{"admin.socket: " + listens.error()};
     if (!listens)
-      spdlog::warn("there is no admin socket; to have one, set admin.socket: {}", listens.error());
+      log_warn("there is no admin socket; to have one, set admin.socket", {{"reason", listens.error()}});
   }
   if (admin.tcp) {
     config::TcpListen tcp;

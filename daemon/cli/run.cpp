@@ -1,7 +1,6 @@
 #include "daemon/cli/run.h"
 
 #include <malloc.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
 #include "daemon/ops/log.h"
+#include "daemon/ops/log_line.h"
 #include "daemon/ops/signals.h"
 #include "daemon/ops/trouble.h"
 
@@ -95,8 +95,7 @@ class Daemon {
       if (!tls) return fail(tls.error());
       shared_.tls = std::move(tls.value());
       if (!config.broker.tls.verify)
-        spdlog::warn(
-            "broker.tls.verify is false: anybody between bellhop and the broker can pose as the broker");
+        log_warn("broker.tls.verify is false: anybody between bellhop and the broker can pose as the broker");
     }
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
@@ -116,22 +115,22 @@ class Daemon {
     // Before there is a socket that a signal could leave behind.
     auto signals = Signals::watch(
         &loop_, [this] { drain(); }, [this] { stop_now(); },
-        [] { spdlog::warn("SIGHUP ignored: to read a changed configuration, restart bellhop"); });
+        [] { log_warn("SIGHUP ignored: to read a changed configuration, restart bellhop"); });
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
     auto listener = Listener::open(&loop_, config.listen,
                                    [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
     if (!listener) return fail(listener.error());
     listener_ = std::move(listener.value());
-    for (const std::string& warning : config::retention_warnings(config)) spdlog::warn("{}", warning);
-    for (const std::string& warning : config::slip_warnings(config)) spdlog::warn("{}", warning);
-    for (const std::string& warning : config::hold_warnings(config)) spdlog::warn("{}", warning);
+    for (const std::string& warning : config::retention_warnings(config)) log_warn(warning);
+    for (const std::string& warning : config::slip_warnings(config)) log_warn(warning);
+    for (const std::string& warning : config::hold_warnings(config)) log_warn(warning);
     if (auto opened = open_admin(); !opened) return fail(opened.error());
     control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
-    for (const std::string& address : listener_->addresses()) spdlog::info("listening address={}", address);
+    for (const std::string& address : listener_->addresses()) log_info("listening", {{"address", address}});
     uv_run(&loop_, UV_RUN_DEFAULT);
     troubles().sum_up_all(TroubleBook::Clock::now());
-    spdlog::info("stopped");
+    log_info("stopped");
     return 0;
   }
 
@@ -152,7 +151,7 @@ class Daemon {
     auto admin = AdminSide::open(&loop_, config.admin, std::move(sources), [this] { watch_broker(); });
     if (!admin) return Error{admin.error()};
     admin_ = std::move(admin.value());
-    for (const std::string& address : admin_->addresses()) spdlog::info("admin address={}", address);
+    for (const std::string& address : admin_->addresses()) log_info("admin", {{"address", address}});
     return {};
   }
 
@@ -166,7 +165,7 @@ class Daemon {
   }
 
   int fail(const std::string& why) {
-    spdlog::error("cannot start: {}", why);
+    log_error("cannot start", {{"reason", why}});
     return 1;
   }
 
@@ -183,7 +182,7 @@ class Daemon {
   void drain() {
     if (draining_.exchange(true)) return;  // the admin socket asked before
     const uint64_t timeout_ms = shared_.config->limits.drain_timeout_ms;
-    spdlog::info("draining sessions={} drain_timeout_ms={}", sessions_->size(), timeout_ms);
+    log_info("draining", {{"sessions", sessions_->size()}, {"drain_timeout_ms", timeout_ms}});
     listener_->close();
     drain_ends_at_ms_ = uv_now(&loop_) + timeout_ms;
     const uint64_t last_closes_ms = std::min(last_closes_ms_max, timeout_ms / 2);
@@ -197,8 +196,8 @@ class Daemon {
     const uint64_t now_ms = uv_now(&loop_);
     const uint64_t left_ms = drain_ends_at_ms_ - std::min(now_ms, drain_ends_at_ms_);
     if (sessions_->size() != 0) {
-      spdlog::warn("drain_timeout is nearly over, bellhop closes what is left sessions={}",
-                   sessions_->size());
+      log_warn("drain_timeout is nearly over, bellhop closes what is left",
+               {{"sessions", sessions_->size()}});
       sessions_->stop_all("bellhop is shutting down", left_ms);
     }
     uv_timer_start(
@@ -225,8 +224,9 @@ class Daemon {
   }
 
   void drain_over() {
-    for (const std::string& line : sessions_->what_is_unsettled()) spdlog::warn("{}", line);
-    spdlog::warn("drain_timeout is over, bellhop ends sessions={}", sessions_->size());
+    for (const LogFields& session : sessions_->what_is_unsettled())
+      log_warn(Session::not_ended_in_time, session);
+    log_warn("drain_timeout is over, bellhop ends", {{"sessions", sessions_->size()}});
     leave_at_once();
   }
 
@@ -242,7 +242,7 @@ class Daemon {
   }
 
   void stop_now() {
-    spdlog::warn("stopped at once");
+    log_warn("stopped at once");
     leave_at_once();
   }
 
@@ -252,8 +252,8 @@ class Daemon {
     admin_->close();
     for (const auto& store : shared_.stores->all()) {
       for (const std::string& key : store->uploads_under_way())
-        spdlog::warn("claim {} in store '{}' is left behind, whole or in part: no message names it", key,
-                     store->name());
+        log_warn("claim is left behind, whole or in part: no message names it",
+                 {{"key", key}, {"store", store->name()}});
     }
     troubles().sum_up_all(TroubleBook::Clock::now());
     finish_log(last_lines_wait);
@@ -290,8 +290,8 @@ int run(const std::string& config_file) {
   ignore_other_signals();
   raise_descriptor_limit();
   give_back_large_buffers();
-  spdlog::info("starting version={} service={} config={}", BELLHOP_VERSION, config->service, config_file);
-  for (const std::string& warning : loaded.warnings) spdlog::warn("{}", warning);
+  log_info("starting", {{"version", BELLHOP_VERSION}, {"name", config->service}, {"config", config_file}});
+  for (const std::string& warning : loaded.warnings) log_warn(warning);
   int code = 0;
   {
     Daemon daemon(config);

@@ -2,11 +2,9 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <utility>
 
 #include "daemon/door/socket_file.h"
+#include "daemon/ops/log_line.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
@@ -196,15 +195,13 @@ void Listener::accept_some(Socket& socket) {
       socklen_t peer_size = sizeof peer;
       if (::getsockopt(accepted.get(), SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) != 0) {
         tell_trouble("peer refused", socket.address + std::strerror(errno),
-                     fmt::format("peer refused, its credentials cannot be read socket={} reason=\"{}\"",
-                                 socket.address, std::strerror(errno)),
-                     spdlog::level::err);
+                     "peer refused, its credentials cannot be read",
+                     {{"socket", socket.address}, {"reason", std::strerror(errno)}}, spdlog::level::err);
         continue;
       }
       if (!admits(*socket.unix_listen, peer)) {
-        tell_trouble("peer refused", socket.address,
-                     fmt::format("peer refused by allow_uids and allow_gids socket={} uid={} gid={} pid={}",
-                                 socket.address, peer.uid, peer.gid, peer.pid));
+        tell_trouble("peer refused", socket.address, "peer refused by allow_uids and allow_gids",
+                     {{"socket", socket.address}, {"uid", peer.uid}, {"gid", peer.gid}, {"pid", peer.pid}});
         continue;
       }
       one.peer = "unix uid=" + std::to_string(peer.uid) + " gid=" + std::to_string(peer.gid) +
@@ -232,9 +229,11 @@ void Listener::refuse_one_or_pause(Socket& socket) {
     refused = FileDescriptor(::accept4(socket.fd.get(), nullptr, nullptr, SOCK_CLOEXEC)).is_open();
   }
   if (!spare_.is_open()) spare_ = open_spare();
-  tell_trouble("accepting failed", socket.address + std::strerror(reason),
-               fmt::format("accepting failed socket={} reason=\"{}\" refused={} pause_ms={}", socket.address,
-                           std::strerror(reason), refused ? 1 : 0, pause_ms),
+  tell_trouble("accepting failed", socket.address + std::strerror(reason), "accepting failed",
+               {{"socket", socket.address},
+                {"reason", std::strerror(reason)},
+                {"refused", refused ? 1 : 0},
+                {"pause_ms", uint64_t{pause_ms}}},
                spdlog::level::err);
   uv_poll_stop(&socket.poll);
   uv_timer_start(&socket.resume, on_pause_over, pause_ms, 0);

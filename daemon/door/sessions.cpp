@@ -1,7 +1,5 @@
 #include "daemon/door/sessions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "daemon/ops/trouble.h"
@@ -26,8 +24,8 @@ void Sessions::accept(Accepted accepted) {
               ") is reached";
   }
   if (!refusal.empty()) {
-    tell_trouble(trouble_connection_refused, limit,
-                 fmt::format("connection refused peer=\"{}\" reason=\"{}\"", accepted.peer, refusal));
+    tell_trouble(trouble_connection_refused, limit, "connection refused",
+                 {{"peer", accepted.peer}, {"limit", limit}, {"reason", refusal}});
     if (sessions_.size() - served_ >= refusals_at_once_max) return;
   }
   const uint64_t id = ++ids_;
@@ -39,9 +37,8 @@ void Sessions::accept(Accepted accepted) {
                                              mailbox->post([this, ended_id] { ended(ended_id); });
                                            });
   if (auto started = session->start(); !started) {
-    tell_trouble("connection dropped", subject_of_reason(started.error()),
-                 fmt::format("connection dropped peer=\"{}\" reason=\"{}\"", peer, started.error()),
-                 spdlog::level::err);
+    tell_trouble("connection dropped", subject_of_reason(started.error()), "connection dropped",
+                 {{"session", id}, {"peer", peer}, {"reason", started.error()}}, spdlog::level::err);
     return;
   }
   if (served) served_++;
@@ -84,10 +81,10 @@ bool Sessions::has_shrunk() {
 void Sessions::tell_free_places() const {
   const config::Limits& limits = shared_.config->limits;
   if (served_ >= limits.sessions) return;
-  trouble_over(trouble_connection_refused, "limits.sessions", "limits.sessions is not reached any more");
+  trouble_over(trouble_connection_refused, "limits.sessions", "limits.sessions is not reached any more", {});
   if (served_tcp_ < limits.tcp_sessions)
     trouble_over(trouble_connection_refused, "limits.tcp_sessions",
-                 "limits.tcp_sessions is not reached any more");
+                 "limits.tcp_sessions is not reached any more", {});
 }
 
 void Sessions::drain(std::function<void()> done) {
@@ -103,8 +100,8 @@ void Sessions::stop_all(const std::string& why, uint64_t within_ms) {
   for (auto& [id, session] : sessions_) session->stop(why, within_ms);
 }
 
-std::vector<std::string> Sessions::what_is_unsettled() const {
-  std::vector<std::string> lines;
+std::vector<LogFields> Sessions::what_is_unsettled() const {
+  std::vector<LogFields> lines;
   for (const auto& [id, session] : sessions_) lines.push_back(session->what_is_unsettled());
   return lines;
 }

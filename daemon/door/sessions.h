@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/door/amqp/session/session.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -26,7 +27,7 @@ class Sessions {
   // Every session ends now, and should have within that time.
   void stop_all(const std::string& why, uint64_t within_ms);
   // What those that have not ended wait for, a line each. While draining.
-  std::vector<std::string> what_is_unsettled() const;
+  std::vector<LogFields> what_is_unsettled() const;
   size_t size() const { return sessions_.size(); }
   // Once after many sessions have ended: what they had is free, and the allocator keeps it.
   bool has_shrunk();

@@ -1,6 +1,5 @@
 #include "daemon/door/socket_file.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,6 +10,7 @@
 
 #include "daemon/door/folder_lock.h"
 #include "daemon/ops/accounts.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -64,7 +64,7 @@ Result<void> clear_the_way(const std::string& path, const sockaddr_un& address) 
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return Error{because("listen: unix: " + path + ": the stale socket cannot be removed")};
   }
-  spdlog::info("stale socket removed path={}", path);
+  log_info("stale socket removed", {{"path", path}});
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "daemon/ops/log.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -27,7 +28,7 @@ std::string_view in_repository(std::string_view file) {
 }  // namespace
 
 void die(const std::string& text) {
-  spdlog::critical("{}", text);
+  log_error(text);
   spdlog::default_logger()->flush();
   finish_log(last_line_wait);
   std::abort();

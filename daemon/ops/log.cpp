@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -12,6 +13,7 @@
 
 #include "proto/utf8.h"
 
+#include "daemon/ops/log_line.h"
 #include "daemon/ops/log_queue.h"
 
 namespace bellhop {
@@ -45,19 +47,18 @@ std::optional<unsigned> control_code(std::string_view text) {
   return second < 0xa0 ? std::optional<unsigned>(second) : std::nullopt;
 }
 
-// As inside a JSON string; a byte that is no UTF-8 becomes U+FFFD. Text lines use it as well, but for quotes
-// and backslashes: what matters there is that no message can begin a line of its own or move a terminal's
-// cursor.
-void put_escaped(Out& out, std::string_view text, bool json) {
+// A byte that is no UTF-8 becomes U+FFFD; no text can begin a line of its own or move a terminal's cursor.
+// `quoted`: as inside a JSON string, else quotes and backslashes stay as they are.
+void put_escaped(Out& out, std::string_view text, bool quoted) {
   while (!text.empty()) {
     const auto first = static_cast<unsigned char>(text.front());
     const size_t length = proto::utf8_length(text);
     if (length == 0) {
-      put_text(out, json ? "\\ufffd" : "\xEF\xBF\xBD");
+      put_text(out, "\xEF\xBF\xBD");
       text.remove_prefix(1);
       continue;
     }
-    if (json && (first == '"' || first == '\\')) {
+    if (quoted && (first == '"' || first == '\\')) {
       out.push_back('\\');
       out.push_back(static_cast<char>(first));
     } else if (first == '\n') {
@@ -92,6 +93,14 @@ std::string_view payload_of(const spdlog::details::log_msg& message) {
   return {message.payload.data(), message.payload.size()};
 }
 
+// A text without blanks, quotes and what must be escaped stands as it is, so that a line can be read and cut.
+bool needs_quotes(std::string_view text) {
+  return text.empty() || std::any_of(text.begin(), text.end(), [](char c) {
+           const auto byte = static_cast<unsigned char>(c);
+           return byte <= ' ' || byte >= 0x7f || c == '"' || c == '\\' || c == '=';
+         });
+}
+
 class TextFormatter : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, Out& out) override {
@@ -99,7 +108,17 @@ class TextFormatter : public spdlog::formatter {
     out.push_back(' ');
     put_text(out, level_name(message.level));
     out.push_back(' ');
-    put_escaped(out, payload_of(message), false);
+    LogReader reader(payload_of(message));
+    put_escaped(out, reader.message(), false);
+    while (const auto field = reader.next()) {
+      out.push_back(' ');
+      put_text(out, field->name);
+      out.push_back('=');
+      const bool quoted = field->is_text && needs_quotes(field->value);
+      if (quoted) out.push_back('"');
+      put_escaped(out, field->value, quoted);
+      if (quoted) out.push_back('"');
+    }
     out.push_back('\n');
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<TextFormatter>(); }
@@ -115,9 +134,18 @@ class JsonFormatter : public spdlog::formatter {
     put_text(out, level_name(message.level));
     put_text(out, "\",\"service\":\"");
     put_escaped(out, service_, true);
+    LogReader reader(payload_of(message));
     put_text(out, "\",\"message\":\"");
-    put_escaped(out, payload_of(message), true);
-    put_text(out, "\"}\n");
+    put_escaped(out, reader.message(), true);
+    out.push_back('"');
+    while (const auto field = reader.next()) {
+      put_text(out, ",\"");
+      put_escaped(out, field->name, true);
+      put_text(out, field->is_text ? "\":\"" : "\":");
+      put_escaped(out, field->value, true);
+      if (field->is_text) out.push_back('"');
+    }
+    put_text(out, "}\n");
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
     return std::make_unique<JsonFormatter>(service_);

@@ -1,7 +1,6 @@
-// The log: spdlog's default logger on stderr, one line for each event, as text or JSON. Elsewhere:
-// spdlog::info("session opened peer={}", …). A line may hold what a peer sent: control characters are
-// escaped, so a line stays a line. Logging never blocks (ops/log_queue.h). Trouble that can repeat goes
-// through ops/trouble.h.
+// The log: spdlog's default logger on stderr, one line for each event, as text or JSON. Lines are made with
+// ops/log_line.h. A line may hold what a peer sent: control characters are escaped, so a line stays a line.
+// Logging never blocks (ops/log_queue.h). Trouble that can repeat goes through ops/trouble.h.
 #pragma once
 
 #include <spdlog/formatter.h>
@@ -28,9 +27,10 @@ uint64_t log_lines_dropped();
 bool set_log_level(std::string_view name);
 std::string_view log_level();
 
-// `2026-01-31T10:00:00.123Z info session opened peer=…`
+// `2026-01-31T10:00:00.123Z info session opened session=7 peer="unix uid=1000"`
 std::unique_ptr<spdlog::formatter> text_log_formatter();
-// `{"time":"2026-01-31T10:00:00.123Z","level":"info","service":"orders","message":"session opened peer=…"}`
+// `{"time":"2026-01-31T10:00:00.123Z","level":"info","service":"orders","message":"session
+// opened","session":7}`
 std::unique_ptr<spdlog::formatter> json_log_formatter(std::string service);
 
 }  // namespace bellhop

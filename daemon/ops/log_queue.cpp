@@ -1,6 +1,5 @@
 #include "daemon/ops/log_queue.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +11,8 @@
 #include <condition_variable>
 #include <mutex>
 #include <utility>
+
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -121,7 +122,8 @@ void LogQueue::write_lines(const std::shared_ptr<State>& state) {
     if (dropped != told_before) {
       // They would have come between what is in `text` and what is queued from now on.
       const std::string told =
-          fmt::format("log lines dropped count={}: nobody read them fast enough", dropped - told_before);
+          "log lines dropped" +
+          LogFields{{"count", dropped - told_before}, {"reason", "nobody read them fast enough"}}.encoded();
       spdlog::memory_buf_t line;
       state->formatter->format({"bellhop", spdlog::level::warn, told}, line);
       text.append(line.data(), line.size());

@@ -54,6 +54,11 @@ void SessionMeter::set_client(std::string_view name) {
   client_ = name.substr(0, client_bytes_max);
 }
 
+std::string SessionMeter::client() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return client_;
+}
+
 SessionLine SessionMeter::line() const {
   SessionLine out;
   out.id = id_;

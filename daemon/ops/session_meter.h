@@ -114,6 +114,7 @@ class SessionMeter {
 
   // --- any thread ---
   SessionLine line() const;
+  std::string client() const;
   void add_to(Totals& sum) const;
 
  private:

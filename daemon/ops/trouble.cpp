@@ -1,8 +1,5 @@
 #include "daemon/ops/trouble.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 namespace bellhop {
@@ -24,13 +21,14 @@ std::pair<std::string, std::string> key_of(const std::string& kind, const std::s
 }  // namespace
 
 void TroubleBook::happened(const std::string& kind, const std::string& subject,
-                           spdlog::level::level_enum level, const std::string& line, Clock::time_point now) {
+                           spdlog::level::level_enum level, const std::string& message,
+                           const LogFields& fields, Clock::time_point now) {
   const std::lock_guard<std::mutex> lock(mutex_);
   auto key = key_of(kind, subject);
   auto found = entries_.find(key);
   if (found != entries_.end()) {
     const Entry& old = found->second;
-    const bool is_done = old.is_over && old.over_line.empty() && now - old.told >= summary_pause;
+    const bool is_done = old.is_over && old.over_message.empty() && now - old.told >= summary_pause;
     if (is_done || now - old.last > forgotten_after) {
       tell_untold(found->second, now);
       erase(found);
@@ -45,30 +43,30 @@ void TroubleBook::happened(const std::string& kind, const std::string& subject,
     entry.count = 1;
     entries_.emplace(std::move(key), std::move(entry));
     entries_known_.store(entries_.size(), std::memory_order_relaxed);
-    write_(level, line);
+    write_(level, message, fields);
     return;
   }
   Entry& entry = found->second;
   entry.count++;
   entry.untold++;
   entry.last = now;
-  entry.line = line;
+  entry.message = message;
+  entry.fields = fields;
   entry.is_over = false;
   if (now - entry.told >= summary_pause) tell_untold(entry, now);
 }
 
 void TroubleBook::tell_untold(Entry& entry, Clock::time_point now) {
   if (entry.untold == 0) return;
-  write_(entry.level, entry.untold == 1
-                          ? entry.line
-                          : fmt::format("{} (so {} times in the last {} s)", entry.line, entry.untold,
-                                        std::max<int64_t>(seconds(now - entry.told), 1)));
+  if (entry.untold > 1)
+    entry.fields.add({{"times", entry.untold}, {"seconds", std::max<int64_t>(seconds(now - entry.told), 1)}});
+  write_(entry.level, entry.message, entry.fields);
   entry.untold = 0;
   entry.told = now;
 }
 
-void TroubleBook::over(const std::string& kind, const std::string& subject, const std::string& line,
-                       Clock::time_point now) {
+void TroubleBook::over(const std::string& kind, const std::string& subject, const std::string& message,
+                       const LogFields& fields, Clock::time_point now) {
   if (is_empty()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(key_of(kind, subject));
@@ -76,14 +74,15 @@ void TroubleBook::over(const std::string& kind, const std::string& subject, cons
   Entry& entry = found->second;
   if (entry.is_over) return;
   entry.is_over = true;
-  entry.over_line = line;
+  entry.over_message = message;
+  entry.over_fields = fields;
   if (!entry.was_over || now - entry.told >= summary_pause) tell_over(entry, now);
 }
 
 void TroubleBook::tell_over(Entry& entry, Clock::time_point now) {
-  write_(spdlog::level::info,
-         fmt::format("{} times={} seconds={}", entry.over_line, entry.count, seconds(now - entry.began)));
-  entry.over_line.clear();
+  entry.over_fields.add({{"times", entry.count}, {"seconds", seconds(now - entry.began)}});
+  write_(spdlog::level::info, entry.over_message, entry.over_fields);
+  entry.over_message.clear();
   entry.was_over = true;
   entry.untold = 0;
   entry.told = now;
@@ -95,7 +94,7 @@ void TroubleBook::sum_up(Clock::time_point now) {
   for (auto each = entries_.begin(); each != entries_.end();) {
     const auto entry = each++;
     if (now - entry->second.told >= summary_pause) {
-      if (entry->second.is_over && !entry->second.over_line.empty())
+      if (entry->second.is_over && !entry->second.over_message.empty())
         tell_over(entry->second, now);
       else
         tell_untold(entry->second, now);
@@ -146,19 +145,19 @@ std::string subject_of_reason(const std::string& reason) {
 }
 
 TroubleBook& troubles() {
-  static TroubleBook book([](spdlog::level::level_enum level, const std::string& line) {
-    spdlog::default_logger_raw()->log(level, "{}", line);
-  });
+  static TroubleBook book([](spdlog::level::level_enum level, const std::string& message,
+                             const LogFields& fields) { log_line(level, message, fields); });
   return book;
 }
 
-void tell_trouble(const std::string& kind, const std::string& subject, const std::string& line,
-                  spdlog::level::level_enum level) {
-  troubles().happened(kind, subject, level, line, TroubleBook::Clock::now());
+void tell_trouble(const std::string& kind, const std::string& subject, const std::string& message,
+                  const LogFields& fields, spdlog::level::level_enum level) {
+  troubles().happened(kind, subject, level, message, fields, TroubleBook::Clock::now());
 }
 
-void trouble_over(const std::string& kind, const std::string& subject, const std::string& line) {
-  troubles().over(kind, subject, line, TroubleBook::Clock::now());
+void trouble_over(const std::string& kind, const std::string& subject, const std::string& message,
+                  const LogFields& fields) {
+  troubles().over(kind, subject, message, fields, TroubleBook::Clock::now());
 }
 
 }  // namespace bellhop

@@ -9,8 +9,9 @@
 // every 30 s how it stands.
 //
 // A trouble is known by its kind and its subject: a store, a queue, a user, a limit, or what
-// subject_of_reason() gives. Its line may name what differs each time. Single events (one message parked, one
-// session opened) are logged directly.
+// subject_of_reason() gives. Its line may name what differs each time: a summary has the newest one's fields,
+// and how often it happened (times, seconds). Single events (one session opened, one message lost) are logged
+// directly.
 #pragma once
 
 #include <spdlog/common.h>
@@ -24,12 +25,15 @@
 #include <string>
 #include <utility>
 
+#include "daemon/ops/log_line.h"
+
 namespace bellhop {
 
 class TroubleBook {
  public:
   using Clock = std::chrono::steady_clock;
-  using Write = std::function<void(spdlog::level::level_enum level, const std::string& line)>;
+  using Write =
+      std::function<void(spdlog::level::level_enum level, const std::string& message, const LogFields&)>;
 
   static constexpr std::chrono::seconds summary_pause{30};
   static constexpr std::chrono::seconds forgotten_after{60};
@@ -40,11 +44,11 @@ class TroubleBook {
 
   // Any thread, like all below.
   void happened(const std::string& kind, const std::string& subject, spdlog::level::level_enum level,
-                const std::string& line, Clock::time_point now);
-  // Logs `line` (what is right again) if that trouble is known. Cheap while there is no trouble at all, so a
-  // caller may ask after each success.
-  void over(const std::string& kind, const std::string& subject, const std::string& line,
-            Clock::time_point now);
+                const std::string& message, const LogFields& fields, Clock::time_point now);
+  // Logs `message` (what is right again) if that trouble is known. Cheap while there is no trouble at all, so
+  // a caller may ask after each success.
+  void over(const std::string& kind, const std::string& subject, const std::string& message,
+            const LogFields& fields, Clock::time_point now);
   // Logs what was counted since, and forgets what has been quiet. Call it every few seconds.
   void sum_up(Clock::time_point now);
   // Logs everything counted and not logged yet. For the end of the process.
@@ -54,13 +58,15 @@ class TroubleBook {
  private:
   struct Entry {
     spdlog::level::level_enum level;
-    std::string line;  // the newest
+    std::string message;  // the newest, with its fields
+    LogFields fields;
     Clock::time_point began, told, last;
     uint64_t count = 0;   // since it began
     uint64_t untold = 0;  // since the last line about it
     bool is_over = false;
-    bool was_over = false;  // its end was told at least once
-    std::string over_line;  // its end, not told yet
+    bool was_over = false;     // its end was told at least once
+    std::string over_message;  // its end, not told yet
+    LogFields over_fields;
   };
   using Entries = std::map<std::pair<std::string, std::string>, Entry>;
 
@@ -88,11 +94,12 @@ inline constexpr const char* trouble_no_broker = "no broker";
 inline constexpr const char* trouble_connection_refused = "connection refused";
 
 // Any thread. In the process's book, now. `kind` is a few words; see TroubleBook.
-void tell_trouble(const std::string& kind, const std::string& subject, const std::string& line,
-                  spdlog::level::level_enum level = spdlog::level::warn);
+void tell_trouble(const std::string& kind, const std::string& subject, const std::string& message,
+                  const LogFields& fields, spdlog::level::level_enum level = spdlog::level::warn);
 inline bool has_trouble() {
   return !troubles().is_empty();
 }
-void trouble_over(const std::string& kind, const std::string& subject, const std::string& line);
+void trouble_over(const std::string& kind, const std::string& subject, const std::string& message,
+                  const LogFields& fields);
 
 }  // namespace bellhop

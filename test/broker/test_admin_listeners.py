@@ -77,7 +77,7 @@ def test_the_log_level_changes_while_it_runs(watched):
     assert admin.post("/log-level", "loud").status == 400
     assert admin.post("/log-level", "x" * 2000).status == 413
     assert admin.status()["log_level"] == "warn"
-    daemon.wait_log("log level changed by the admin socket level=warn")
+    daemon.wait_log("log level changed by the admin socket to=warn")
     done = run_cli("log-level", "info", "--socket", daemon.admin_socket)
     assert (done.returncode, done.stdout, done.stderr) == (0, "log level info\n", "")
     done = run_cli("log-level", "loud", "--config", daemon.config_path)
@@ -229,6 +229,6 @@ def test_bellhop_serves_without_the_default_socket(bellhop, tmp_path):
     """Two bellhops in one folder: the second has no admin socket, and says so."""
     first = bellhop({"listen": [{"unix": str(tmp_path / "a.sock")}]})
     second = bellhop({"listen": [{"unix": str(tmp_path / "b.sock")}]})
-    second.wait_log("there is no admin socket; to have one, set admin.socket: listen: unix: .*another process listens there")
+    second.wait_log("there is no admin socket; to have one, set admin.socket reason=\"listen: unix: .*another process listens there")
     amqp.connect(second.socket).close()
     assert Admin(str(tmp_path / "admin.sock")).status()["pid"] == first.pid

@@ -79,15 +79,15 @@ def test_a_queue_that_is_there_is_used_and_one_warning_says_how_to_dead_letter_i
     queue = f"{pipeline}.one"
     channel = broker.channel()
     channel.call("queue.declare", queue=queue, durable=True, arguments=arguments)
-    daemon = bellhop(config(pipeline))
-    daemon.wait_log(r"pipelines declared .*items=16 refused=0 different=1")
-    warnings = [line for line in daemon.log.splitlines() if "exists with other arguments" in line]
-    assert len(warnings) == 1 and f"queue={queue} " in warnings[0] and "warn" in warnings[0]
-    assert re.search(differences, warnings[0])
+    daemon = bellhop({**config(pipeline), "log": {"format": "json"}})
+    daemon.wait_log("pipelines declared.*\"items\":16,\"refused\":0,\"different\":1")
+    warning, = [line for line in map(json.loads, daemon.log.splitlines()) if "exists with other arguments" in line["message"]]
+    assert warning["queue"] == queue and warning["level"] == "warn"
+    assert re.search(differences, warning["differences"])
     channel.publish(pipeline, "one", b"bound all the same")
     assert channel.get_wait(queue).body == b"bound all the same"
 
-    assert len(apply(rabbit, warnings[0])) == 1
+    assert len(apply(rabbit, warning["advice"])) == 1
     try:
         def dead_lettered():
             reject_one(channel, queue)

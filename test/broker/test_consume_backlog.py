@@ -123,7 +123,7 @@ def test_a_scratch_disk_without_room_stops_the_reading_and_loses_nothing(bellhop
     with Mount.tmpfs(tmp_path / "scratch", "8m") as small:
         daemon = bellhop(env={"TMPDIR": str(small.folder)})
         backlog = Backlog(daemon, broker, name)
-        daemon.wait_log("held deliveries stay in memory: .*No space left on device")
+        daemon.wait_log("held deliveries stay in memory session=.*No space left on device")
         assert backlog.side.count() > 100
         daemon.assert_memory_below(64 * 1024, "VmHWM")
         backlog.give_back_the_store()

@@ -127,7 +127,7 @@ def test_a_consumer_that_dies_in_the_middle_of_a_body_gives_the_message_back(bel
     assert got.redelivered and got.body == payload
     assert consumer.deliver().body == b"behind"
     # The dead client's session is gone with all it had open.
-    wait_until(lambda: daemon.log.count(" closed peer=") == 1, 15, "the end of the dead session")
+    wait_until(lambda: daemon.log.count("session closed session=") == 1, 15, "the end of the dead session")
 
 
 def test_a_channel_closed_in_the_middle_of_a_body_leaves_the_connection_readable(bellhop, broker, name):

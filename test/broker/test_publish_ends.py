@@ -80,7 +80,7 @@ def test_a_death_in_the_middle_of_a_body_publishes_nothing_and_leaves_no_object(
     beside.call("queue.declare", exclusive=True)
     if who == "client":
         up.client.reset()
-        daemon.wait_log("session=1 closed")
+        daemon.wait_log("session closed session=1")
     else:
         daemon.kill()
         daemon.start()
@@ -127,7 +127,7 @@ def test_complete_publishes_of_a_client_that_dies_at_once_are_published(held_up,
     assert daemon.object(key_of(direct.get_wait(queue))) == pattern(70 * KIB)
     assert direct.get_wait(queue).body == b"small"
     assert daemon.object(key_of(direct.get_wait(queue))) == pattern(70 * KIB, 1)
-    daemon.wait_log("session=1 closed")
+    daemon.wait_log("session closed session=1")
     assert count(direct, queue) == 0
     assert len(daemon.objects()) == 2 and daemon.debris() == []
 
@@ -150,7 +150,7 @@ def test_a_dead_clients_uploads_are_given_up_after_the_linger(held_up, gate):
     gate.close()
     up.channel.publish("", queue, pattern(70 * KIB))
     up.client.abort()
-    daemon.wait_log("session=1 closed", timeout=20)
+    daemon.wait_log("session closed session=1", timeout=20)
     gate.open()
     daemon.stop(check=True)
     assert count(direct, queue) == 0

@@ -152,7 +152,7 @@ def test_an_itinerary_by_queues_is_told_which_setting_it_needs(bellhop, broker, 
     channel.publish("bellhop.next", "", b"x", message_id="m1", headers=slips.itinerary(slips.stop("", "here"), slips.stop("", "q.there")))
     channel.expect("basic.nack", delivery_tag=1)
     line = daemon.wait_log(r"publish refused .*").group(0)
-    assert 'exchange="bellhop.next"' in line and 'message_id="m1"' in line
+    assert 'exchange=bellhop.next' in line and 'message_id=m1' in line
     assert "queue 'q.there', is not among slip.allowed_exchanges: add \"\" there" in line.replace('\\"', '"')
 
 

@@ -41,7 +41,7 @@ def test_a_lone_bad_hop_says_why_in_the_log_and_the_next_one_works(daemon, broke
     channel = slips.confirming(amqp.connect(daemon.socket))
     channel.publish("bellhop.next", "", b"x", headers=slips.itinerary(slips.stop("", "here"), slips.stop("gone.1", "k")))
     channel.expect("basic.nack", delivery_tag=1)
-    daemon.wait_log(r"hop failed exchange=\"gone.1\" routing_key=\"k\" step=\"\" run= message_id=\"[0-9a-f-]{36}\" code=404 "
+    daemon.wait_log(r"hop failed session=.* channel=\d+ exchange=gone.1 routing_key=k message_id=[0-9a-f-]{36} code=404 "
                     r"reason=\"NOT_FOUND - no exchange 'gone.1' in vhost '/'\"")
     channel.publish("bellhop.next", "", b"y", headers=slips.declared(line.steps, 0))
     channel.expect("basic.ack", delivery_tag=2)

@@ -116,7 +116,7 @@ def test_a_node_that_takes_connections_and_says_no_start_is_passed_over(bellhop,
     address = f"127.0.0.1:{silent.getsockname()[1]}"
     daemon = bellhop({"broker": {"url": [f"amqp://{address}", rabbit.url], "connect_timeout": "6s"}})
     amqp.connect(daemon.socket).close()
-    daemon.wait_log(f"warn broker=amqp://{address} node not reached: {address}.*connection.start")
+    daemon.wait_log(f"warn node not reached broker=amqp://{address} node={address} reason=.{address}.*connection.start")
     count = len(taken)
     for _ in range(3):
         amqp.connect(daemon.socket).close()

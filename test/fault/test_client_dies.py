@@ -12,7 +12,7 @@ KILLS = ["abort", "reset"]
 def gone(bellhop):
     """gone(daemon): waits until no session of the daemon is left."""
     def wait(daemon, sessions=1):
-        wait_until(lambda: daemon.log.count(" closed peer=") >= sessions, what=f"the end of {sessions} sessions")
+        wait_until(lambda: daemon.log.count("session closed session=") >= sessions, what=f"the end of {sessions} sessions")
     return wait
 
 

@@ -24,7 +24,7 @@ def test_a_daemon_without_descriptors_turns_clients_away_and_lives(bellhop):
     served[0].channel()
     for client in served[1:]:
         client.close()
-    wait_until(lambda: daemon.log.count(" closed peer=") >= len(served) - 1, what="the end of the closed sessions")
+    wait_until(lambda: daemon.log.count("session closed session=") >= len(served) - 1, what="the end of the closed sessions")
 
     def again():
         try:

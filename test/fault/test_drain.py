@@ -268,15 +268,15 @@ def test_a_store_that_stands_still_does_not_keep_the_process(waiting_for_its_sto
     client.abort()
     assert daemon.wait(20) == 1
     assert time.monotonic() - began < 3 + 3 * amqp.TIME_FACTOR
-    assert re.search(r"session=\d+ .* has not ended in time unconfirmed=1 unacknowledged=0", daemon.log)
-    assert re.search(r"claim [0-9a-f-]{36} in store 'claims' is left behind", daemon.log)
+    assert re.search(r"session has not ended in time session=\d+ .* unconfirmed=1 unacknowledged=0", daemon.log)
+    assert re.search(r"claim is left behind, .* key=[0-9a-f-]{36} store=claims", daemon.log)
 
 
 def test_a_second_signal_ends_at_once_what_waits_for_a_store(waiting_for_its_store):
     daemon, client = waiting_for_its_store("60s")
     client.abort()
     drain(daemon)
-    daemon.wait_log("closed peer=")  # no session is left, the store is being closed
+    daemon.wait_log("session closed session=")  # no session is left, the store is being closed
     daemon.process.send_signal(signal.SIGTERM)
     assert daemon.wait(10) == 1
     assert "stopped at once" in daemon.log
@@ -296,7 +296,7 @@ def test_one_session_that_cannot_end_holds_up_no_other(bellhop, name):
     assert daemon.process.poll() is None
     ends(busy)
     assert daemon.wait() == 0
-    assert re.search(r"has not ended in time unconfirmed=0 unacknowledged=2", daemon.log)
+    assert re.search(r"has not ended in time session=.* unconfirmed=0 unacknowledged=2", daemon.log)
 
 
 def test_a_client_that_never_answers_does_not_hold_up_a_drain(bellhop):

@@ -79,7 +79,7 @@ def test_what_was_dropped_is_told_when_somebody_reads_again(deaf):
     text = deaf.read()
     assert deaf.process.wait(20 * TIME_FACTOR) == 0
     dropped = sum(map(int, re.findall(r"warn log lines dropped count=(\d+)", text)))
-    opened, closed = text.count(" opened peer="), text.count(" closed peer=")
+    opened, closed = text.count("session opened session="), text.count("session closed session=")
     assert dropped > 0 and dropped + opened + closed >= 3000
     assert "warn" not in re.sub(r"warn log lines dropped", "", text)
 
@@ -128,7 +128,7 @@ def test_the_same_refusal_is_told_once_and_its_end_as_well(bellhop, name):
     away.rename(daemon.store_path)
     channel.publish("", queue, b"x" * 100_000)
     channel.wait_for("basic.ack")
-    assert daemon.wait_log(r"info store 'claims' takes payloads again times=(\d+)").group(1) == "300"
+    assert daemon.wait_log(r"info store takes payloads again store=claims times=(\d+)").group(1) == "300"
 
 
 def test_a_held_delivery_is_told_once_for_its_queue_and_when_it_is_handed_over(bellhop, broker, name):

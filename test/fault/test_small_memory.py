@@ -130,7 +130,7 @@ def test_large_bodies_that_are_parked_since_their_consumers_have_gone(small, bro
         consumer.side.wait_count(0)
     for consumer in consumers:
         consumer.client.abort()
-    wait_until(lambda: daemon.log.count(" closed peer=") == 8, 120, "the end of all sessions")
+    wait_until(lambda: daemon.log.count("session closed session=") == 8, 120, "the end of all sessions")
 
 
 def test_halves_of_hops_on_many_channels(small):

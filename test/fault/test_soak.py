@@ -109,7 +109,7 @@ def test_random_sessions_lose_nothing_that_was_confirmed(bellhop, broker, name):
         guest.join(120 * amqp.TIME_FACTOR)
         assert not guest.is_alive()
         assert guest.failure is None, repr(guest.failure)
-    wait_until(lambda: daemon.log.count(" opened peer=") == daemon.log.count(" closed peer="), what="the end of all sessions")
+    wait_until(lambda: daemon.log.count("session opened session=") == daemon.log.count("session closed session="), what="the end of all sessions")
 
     reader = amqp.connect(daemon.socket).channel()
     for guest, queue in zip(guests, queues):

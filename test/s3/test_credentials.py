@@ -83,7 +83,7 @@ def test_keys_that_do_not_come_are_a_nack_and_a_held_delivery_told_once(setting,
     assert here.daemon.log.count("until they come, bellhop nacks publishes") == 1
     aws.start()
     assert consumer.deliver(timeout=60).body == PAYLOAD
-    here.daemon.wait_log("credentials came, after [0-9]+ failed attempts")
+    here.daemon.wait_log("credentials came store=archive failed_attempts=[0-9]+")
     here.publish()
     assert here.daemon.log.count("until they come, bellhop nacks publishes") == 1
 

@@ -41,9 +41,9 @@ def test_a_service_that_stands_still_does_not_hold_up_the_end(daemon, broker, na
     ends_in_time(daemon)
     [whole] = [r for r in proxy.seen("PUT") if "partNumber=" not in r.target]
     part = proxy.seen("PUT", "partNumber=")[0]
-    daemon.wait_log(f"claim {key_of(whole)}.*archive.*left behind")
+    daemon.wait_log(f"claim is left behind.* key={key_of(whole)} store=archive")
     upload = part.target.split("uploadId=")[1].split("&")[0]
-    daemon.wait_log(f"claim {key_of(part)} .multipart upload {upload}.*archive.*left behind")
+    daemon.wait_log(f"claim is left behind.* key=.{key_of(part)} .multipart upload {upload}.* store=archive")
 
 
 def test_an_undo_that_does_not_end_does_not_either(daemon, broker, name, proxy):
@@ -53,7 +53,7 @@ def test_an_undo_that_does_not_end_does_not_either(daemon, broker, name, proxy):
     up.channel.wait_for("basic.return")
     wait_until(lambda: proxy.seen("DELETE"), what="the object being removed")
     ends_in_time(daemon)
-    daemon.wait_log(f"claim {key_of(proxy.seen('DELETE')[0])}.*archive.*left behind")
+    daemon.wait_log(f"claim is left behind.* key={key_of(proxy.seen('DELETE')[0])} store=archive")
 
 
 def test_an_end_in_order_leaves_nothing_behind(daemon, broker, name, proxy):
@@ -74,7 +74,7 @@ def test_the_undo_of_an_upload_that_begins_at_the_very_end_is_waited_for(bellhop
     wait_until(lambda: proxy.seen("POST", "?uploads="), what="the upload begins")
     up.client.abort()
     daemon.process.send_signal(signal.SIGTERM)
-    daemon.wait_log("session=1 closed")
+    daemon.wait_log("session closed session=1")
     answered.set()
     daemon.process.wait(60)
     assert proxy.seen("DELETE", "uploadId="), "nobody ended the upload"

@@ -215,7 +215,7 @@ def test_a_damaged_object_is_parked_and_not_delivered(setting):
 
 def test_a_clock_that_is_an_hour_off_is_named(bellhop, s3):
     daemon = bellhop({"stores": {"archive": s3.store()}}, env={"LD_PRELOAD": FAKETIME, "FAKETIME": "+1h"})
-    assert "RequestTimeTooSkewed" in daemon.wait_log(r"store 'archive' is unavailable: .*").group(0)
+    assert "RequestTimeTooSkewed" in daemon.wait_log(r"store is unavailable: .* store=archive reason=.*").group(0)
 
 
 @pytest.mark.parametrize("answer", [
@@ -234,14 +234,14 @@ def test_no_service_at_all_is_told_once_and_so_is_its_return(bellhop, broker, na
     port = free_port()
     daemon = bellhop({"stores": {"archive": {"type": "s3", "endpoint": f"http://127.0.0.1:{port}", "bucket": "claims", "access_key": "S3RVER",
                                              "secret_key": "S3RVER", "retries": 0}}})
-    assert "archive" in daemon.wait_log(r"store 'archive' is unavailable: .*connect.*").group(0)
+    assert "archive" in daemon.wait_log(r"store is unavailable: .* store=archive reason=.*connect.*").group(0)
     side = Side(broker, name())
     up = publisher(daemon)
     up.channel.publish("", side.queue, PAYLOAD)
     up.channel.expect("basic.nack", delivery_tag=1)
     with S3rver(tmp_path, port=port):
-        daemon.wait_log("store 'archive' is available again", timeout=60)
-        assert daemon.log.count("store 'archive' is unavailable") == 1
+        daemon.wait_log("store is available again store=archive", timeout=60)
+        assert daemon.log.count("store is unavailable") == 1
         up.channel.publish("", side.queue, PAYLOAD)
         up.channel.expect("basic.ack", delivery_tag=2)
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -10,6 +9,7 @@
 
 #include "daemon/claims/filesystem/file_names.h"
 #include "daemon/ops/errno_text.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -34,20 +34,20 @@ class Trial {
           openat(directory_.fd(), name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
       if (!file_.is_open()) return {};
       if (!lack_.empty())
-        spdlog::info("store '{}': {} has no {}: bellhop writes under an unfinished name, and renames",
-                     place_.name, place_.path, lack_);
+        log_info("bellhop writes under an unfinished name, and renames",
+                 {{"store", place_.name}, {"path", place_.path}, {"lacks", lack_}});
     }
     if (fchmod(file_.get(), place_.mode) != 0 && !is_trouble(errno)) {
       found.set_mode = false;
-      spdlog::warn("store '{}': {} cannot set a file's mode ({}): payloads get the mount's mode", place_.name,
-                   place_.path, errno_text(errno));
+      log_warn("the mount cannot set a file's mode: payloads get the mount's mode",
+               {{"store", place_.name}, {"path", place_.path}, {"reason", errno_text(errno)}});
     }
     if (place_.fsync && fsync(directory_.fd()) != 0 && !is_trouble(errno)) {
       found.sync_directory = false;
-      spdlog::warn(
-          "store '{}': {} cannot fsync a directory ({}): after a crash of the host the names of new "
-          "payloads may be missing",
-          place_.name, place_.path, errno_text(errno));
+      log_warn(
+          "the mount cannot fsync a directory: after a crash of the host the names of new payloads may be "
+          "missing",
+          {{"store", place_.name}, {"path", place_.path}, {"reason", errno_text(errno)}});
     }
     unlinkat(directory_.fd(), name_.c_str(), 0);
     return found;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,8 +9,10 @@
 
 #include "daemon/claims/filesystem/filesystem_fetch.h"
 #include "daemon/claims/filesystem/filesystem_upload.h"
+#include "daemon/claims/left_behind.h"
 #include "daemon/ops/accounts.h"
 #include "daemon/ops/errno_text.h"
+#include "daemon/ops/log_line.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -38,28 +39,30 @@ Result<void> prepare(FilesystemCore& core) {
   }
   const auto directory = StoreDirectory::open(place);
   if (!directory) {
-    spdlog::warn("{}; until it is there bellhop nacks publishes that need it, and holds deliveries",
-                 directory.error());
+    log_warn("store is not there: until it is bellhop nacks publishes that need it, and holds deliveries",
+             {{"store", place.name}, {"reason", directory.error()}});
     return {};
   }
   if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     const int error = errno;
     fstat(directory.value().fd(), &status);
-    spdlog::warn(
-        "store '{}': {} is read-only for bellhop: {} (it belongs to {}; bellhop runs as uid {}); bellhop "
-        "nacks "
-        "publishes that need it",
-        place.name, place.path, errno_text(error), owner_and_mode(status), geteuid());
+    log_warn("store is read-only for bellhop: bellhop nacks publishes that need it",
+             {{"store", place.name},
+              {"path", place.path},
+              {"reason", errno_text(error)},
+              {"owner", owner_and_mode(status)},
+              {"bellhop_uid", geteuid()}});
   } else {
     const bool sync_directory =
         core.abilities.of(place, directory.value(), core.keys.next()).sync_directory && place.fsync;
     if (place.marker_required) {
       auto written = directory.value().write_marker(place, sync_directory);
-      if (!written) spdlog::warn("{}", written.error());
+      if (!written) log_warn("store gets no marker", {{"store", place.name}, {"reason", written.error()}});
     }
   }
   if (auto marker = directory.value().check_marker(place); !marker) {
-    spdlog::warn("{}; set `marker: optional` for a directory that no bellhop writes to", marker.error());
+    log_warn("store has no marker: set `marker: optional` for a directory that no bellhop writes to",
+             {{"store", place.name}, {"reason", marker.error()}});
   }
   return {};
 }
@@ -72,9 +75,9 @@ void remove_object(const std::shared_ptr<FilesystemCore>& core, const std::strin
     if (!proto::is_issued_key(key)) return;
     const auto directory = StoreDirectory::open(*place);
     if (!directory) {
-      spdlog::warn("claim {} stays behind: {}", key, directory.error());
+      tell_left_behind(place->name, key, directory.error());
     } else if (unlinkat(directory.value().fd(), key.c_str(), 0) != 0 && errno != ENOENT) {
-      spdlog::warn("claim {} stays in store '{}': unlink: {}", key, place->name, errno_text(errno));
+      tell_left_behind(place->name, key, std::string("unlink: ") + errno_text(errno));
     }
   });
 }
@@ -116,7 +119,8 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place,
     const auto directory = StoreDirectory::open(core->place);
     const size_t removed = directory ? sweep_unfinished(directory.value()) : 0;
     if (removed != 0)
-      spdlog::info("store '{}': removed {} unfinished objects older than 24 h", core->place.name, removed);
+      log_info("unfinished objects older than 24 h removed",
+               {{"store", core->place.name}, {"removed", removed}});
   });
   return store;
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "daemon/claims/filesystem/file_names.h"
 #include "daemon/ops/errno_text.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -195,12 +195,16 @@ void Retention::sweep() {
     problem = swept.error();
   } else if (const auto& counts = swept.value()) {
     if (counts->removed + counts->unfinished != 0) {
-      spdlog::info("retention store={} removed={} removed_bytes={} unfinished_removed={} kept={}",
-                   place_.name, counts->removed, counts->removed_bytes, counts->unfinished, counts->kept);
+      log_info("retention", {{"store", place_.name},
+                             {"removed", counts->removed},
+                             {"removed_bytes", counts->removed_bytes},
+                             {"unfinished_removed", counts->unfinished},
+                             {"kept", counts->kept}});
     }
     problem = problem_of(place_, *counts);
   }
-  if (!problem.empty() && problem != last_problem_) spdlog::warn("retention: {}", problem);
+  if (!problem.empty() && problem != last_problem_)
+    log_warn("retention failed", {{"store", place_.name}, {"reason", problem}});
   last_problem_ = problem;
 }
 

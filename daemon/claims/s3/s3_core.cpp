@@ -1,13 +1,14 @@
 #include "daemon/claims/s3/s3_core.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <future>
 
+#include "daemon/claims/left_behind.h"
 #include "daemon/claims/s3/digest.h"
 #include "daemon/claims/s3/s3_doubt.h"
+#include "daemon/ops/log_line.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -35,8 +36,8 @@ void S3Core::close(const std::shared_ptr<S3Core>& core, uint64_t patience_ms) {
   });
   quiet.get_future().wait();
   for (const std::string& key : core->keys_under_way.all())
-    spdlog::warn("claim {} in store '{}' is left behind, whole or in part: no message names it", key,
-                 core->name);
+    log_warn("claim is left behind, whole or in part: no message names it",
+             {{"key", key}, {"store", core->name}});
   core->loop->stop([raw = core.get()] { raw->client.reset(); });
 }
 
@@ -82,7 +83,7 @@ void remove_object(const std::shared_ptr<S3Core>& core, const std::string& key) 
     call->doubt = doubt_of_delete;
     call->done = [core, key, under_way](const S3Answer& answer) {
       if (!answer.ok() && outcome_of(answer) != S3Outcome::missing)
-        spdlog::warn("claim {} stays in store '{}': {}", key, core->name, core->problem(answer, "DELETE"));
+        tell_left_behind(core->name, key, core->problem(answer, "DELETE"));
     };
     core->client->start(call);
   });

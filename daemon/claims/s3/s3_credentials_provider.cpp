@@ -1,7 +1,6 @@
 #include "daemon/claims/s3/s3_credentials_provider.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "daemon/claims/s3/s3_credentials_container.h"
 #include "daemon/claims/s3/s3_credentials_instance.h"
 #include "daemon/claims/s3/s3_credentials_web_identity.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -113,8 +113,7 @@ void S3CredentialsProvider::came(const S3Credentials& credentials) {
     useless_renewals_ = *refused == credentials ? useless_renewals_ + 1 : 0;
     next_renewal_at_ms_ = loop_.now_ms() + renewal_backoff.wait_ms(useless_renewals_ + 1, random_);
   }
-  if (failures_ != 0)
-    spdlog::info("store '{}': credentials came, after {} failed attempts", store_, failures_);
+  if (failures_ != 0) log_info("credentials came", {{"store", store_}, {"failed_attempts", failures_}});
   failures_ = 0;
   next_refresh_at_ms_ = 0;
   if (credentials.expires_at)
@@ -133,10 +132,10 @@ void S3CredentialsProvider::did_not_come(const std::string& why) {
   }
   // Told once; how often it was tried is told when it is over.
   if (failures_ == 1)
-    spdlog::warn("store '{}': {}; {}", store_, problem_,
-                 current_ && !has_expired()
-                     ? "the ones in use are valid for some time"
-                     : "until they come, bellhop nacks publishes and holds deliveries");
+    log_warn(current_ && !has_expired()
+                 ? "no new credentials came: the ones in use are valid for some time"
+                 : "no credentials came: until they come, bellhop nacks publishes and holds deliveries",
+             {{"store", store_}, {"reason", problem_}});
 }
 
 }  // namespace bellhop

@@ -1,13 +1,13 @@
 #include "daemon/claims/s3/s3_probe.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <random>
 
 #include "daemon/claims/s3/digest.h"
 #include "daemon/claims/s3/s3_doubt.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -61,20 +61,21 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
       return step("DELETE");
     }
     if (failures_ == 0)
-      spdlog::info("store '{}': bucket '{}' at {} can be written, read and removed from", core->name,
-                   core->address.bucket(), core->address.endpoint());
+      log_info("store can be written, read and removed from", {{"store", core->name},
+                                                               {"bucket", core->address.bucket()},
+                                                               {"endpoint", core->address.endpoint()}});
     else
-      spdlog::info("store '{}' is available again", core->name);
+      log_info("store is available again", {{"store", core->name}});
   }
 
   // Told once for each cause, not once for each attempt.
   void failed(S3Core& core, const std::string& cause, const std::string& why, uint64_t wait_ms) {
     failures_++;
     if (cause != told_)
-      spdlog::warn(
-          "store '{}' is unavailable: {}; until it is back bellhop nacks publishes that need it, and holds "
+      log_warn(
+          "store is unavailable: until it is back bellhop nacks publishes that need it, and holds "
           "deliveries",
-          core.name, why);
+          {{"store", core.name}, {"reason", why}});
     told_ = cause;
     core.client->after(std::max<uint64_t>(probe_backoff.wait_ms(failures_, random_), wait_ms),
                        [self = shared_from_this()] { self->start(); });

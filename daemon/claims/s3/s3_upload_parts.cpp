@@ -1,12 +1,12 @@
 // A large payload as a multipart upload: begun with its first bytes, parts sent as they become whole, and
 // completed, or aborted so that nothing of it stays.
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <utility>
 
 #include "daemon/claims/s3/s3_doubt.h"
 #include "daemon/claims/s3/s3_upload.h"
+#include "daemon/ops/trouble.h"
 #include "proto/xml_scan.h"
 
 namespace bellhop {
@@ -129,8 +129,8 @@ void S3Upload::abort_parts() {
   made->done = [core = core_, key = key_,
                 under_way = key_under_way(core_, with_upload(key_, id))](const S3Answer& answer) {
     if (!answer.ok() && s3_code(answer) != "NoSuchUpload")
-      spdlog::warn("claim {}: an unfinished upload stays in store '{}' until it is swept: {}", key,
-                   core->name, core->problem(answer, "DELETE"));
+      tell_trouble("unfinished upload stays", core->name, "an unfinished upload stays until it is swept",
+                   {{"store", core->name}, {"key", key}, {"reason", core->problem(answer, "DELETE")}});
   };
   core_->client->start(made);
 }

@@ -1,12 +1,11 @@
 #include "daemon/door/amqp/broker_exchanges.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "daemon/broker/private_channel.h"
 #include "daemon/door/amqp/session_state.h"
 #include "daemon/message/stored_claim.h"
+#include "daemon/ops/trouble.h"
 #include "proto/method.h"
 
 namespace bellhop {
@@ -53,11 +52,10 @@ void BrokerExchanges::ask(const config::Pipeline& pipeline) {
     known_.push_back(&pipeline);
     if (outcome.kind != PrivateChannel::Outcome::Kind::refused || outcome.code != 404) return;
     missing_.push_back(&pipeline);
-    spdlog::info(
-        "session={} pipeline={} the broker has no exchange of that name: bellhop sends messages to the "
-        "queues "
-        "{}.<step> by the default exchange; with declare: true bellhop declares the exchange and the queues",
-        state_.session_id, pipeline.name, pipeline.name);
+    tell_trouble("pipeline without an exchange", pipeline.name,
+                 "the broker has no exchange of that name: bellhop sends messages to the pipeline's queues "
+                 "by the default exchange; with declare: true bellhop declares the exchange and the queues",
+                 state_.who({{"pipeline", pipeline.name}}), spdlog::level::info);
   };
   private_channel_->post(std::move(question));
 }
@@ -83,15 +81,16 @@ std::optional<BrokerExchanges::Keeps> BrokerExchanges::ask_what_it_keeps(
     Keeps keeps = is_plain_direct(outcome.text) ? Keeps::nothing : Keeps::unknown;
     if (is_keeping_type(type)) {
       keeps = Keeps::messages;
-      spdlog::info(
-          "session={} exchange={} type={} keeps messages and also returns them: bellhop counts a hop "
-          "that it returns as sent",
-          state_.session_id, exchange, type);
+      tell_trouble("exchange that keeps messages", exchange,
+                   "the exchange keeps messages and also returns them: bellhop counts a hop that it returns "
+                   "as sent",
+                   state_.who({{"exchange", exchange}, {"type", type}}), spdlog::level::info);
     } else if (outcome.code == 403) {
-      spdlog::warn(
-          "session={} exchange={} bellhop cannot find out its type and refuses every hop that it returns, "
-          "even one that the exchange keeps: grant bellhop's user the permission to configure the exchange",
-          state_.session_id, exchange);
+      tell_trouble("exchange of unknown type", exchange,
+                   "bellhop cannot find out the exchange's type and refuses every hop that it returns, even "
+                   "one that the exchange keeps: grant bellhop's user the permission to configure the "
+                   "exchange",
+                   state_.who({{"exchange", exchange}}));
     }
     keeps_[exchange] = keeps;
     answer(keeps);

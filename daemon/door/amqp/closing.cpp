@@ -1,8 +1,5 @@
 #include "daemon/door/amqp/closing.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "daemon/ops/trouble.h"
@@ -20,9 +17,8 @@ void Closing::close(Channel& channel, uint16_t code, const std::string& text, ui
     if (!channel.end.when_whole_) channel.end.when_whole_ = {code, text, 0};
     return;
   }
-  tell_trouble("channel closed", subject_of_reason(text),
-               fmt::format("session={} channel={} closed code={} reason=\"{}\"", state_.session_id,
-                           channel.id, code, text));
+  tell_trouble("channel closed", subject_of_reason(text), "channel closed by bellhop",
+               state_.who({{"channel", channel.id}, {"code", code}, {"reason", text}}));
   lower_.park_unhanded(channel);
   channel.end.state_ = State::local_closing;
   channel.end.untold_ = {code, text, method, channel.publishes.ends_with_close()};
@@ -82,8 +78,12 @@ void Closing::on_broker_close(Channel& channel, const Frame& frame) {
   ChannelClose& end = channel.end;
   auto close = decode_close(frame.payload);
   if (close) {
-    spdlog::info("session={} channel={} closed by broker code={} reason=\"{}\"", state_.session_id,
-                 channel.id, close.value().reply_code, close.value().reply_text);
+    tell_trouble("channel closed by the broker", subject_of_reason(std::string(close.value().reply_text)),
+                 "channel closed by the broker",
+                 state_.who({{"channel", channel.id},
+                             {"code", close.value().reply_code},
+                             {"reason", close.value().reply_text}}),
+                 spdlog::level::info);
   }
   if (end.untold_) {
     // The closes crossed: the broker sent its own before it read bellhop's. Its close-ok is still to come.

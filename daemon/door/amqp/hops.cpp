@@ -1,9 +1,8 @@
 #include "daemon/door/amqp/hops.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 
+#include "daemon/door/amqp/log_about.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/fill_in.h"
 #include "daemon/pipeline/next_stop.h"
@@ -44,7 +43,8 @@ struct Hops::Hop {
   std::string step, run_id;         // for a log
   std::string pipeline, result_of;  // for a count
   std::string routing_key, message_id;
-  Buffer header, body;  // the client's, for a return
+  uint64_t size_bytes = 0;  // of the payload; for a log
+  Buffer header, body;      // the client's, for a return
   StoredClaim stored;
   MemoryLease memory;
   Pending pending;
@@ -67,6 +67,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
   hop->channel = channel.id;
   hop->generation = channel.generation;
   hop->mandatory = publish.mandatory;
+  hop->size_bytes = header.body_bytes;
   hop->routing_key = publish.routing_key;
   bool has_ack = false;
   proto::TableCursor cursor(fields);
@@ -106,10 +107,9 @@ void Hops::release(Channel& channel, PublishJob& job) {
   hop->run_id = std::move(next.value().run_id);
   if (next.value().was_finished) {
     tell_trouble(
-        "hop beyond the end", "",
-        fmt::format("session={} channel={} run={} message_id=\"{}\" hop confirmed and discarded: its "
-                    "routing slip was at its end already",
-                    state_.session_id, channel.id, hop->run_id, header.text(proto::message_id)));
+        "hop beyond the end", "", "hop confirmed and discarded, its routing slip was at its end already",
+        state_.who(
+            {{"channel", channel.id}, {"run", hop->run_id}, {"message_id", header.text(proto::message_id)}}));
   }
   Buffer frames;
   if (!next.value().is_finished) {
@@ -230,6 +230,19 @@ bool Hops::put_hop(Hop& hop, const proto::Publish& publish, const proto::Content
   return true;
 }
 
+// For a log.
+LogFields Hops::about(const Channel& channel, const Hop& hop) const {
+  LogFields fields = state_.who({{"channel", channel.id},
+                                 {"exchange", hop.to.exchange},
+                                 {"routing_key", hop.to.routing_key},
+                                 if_known("pipeline", hop.pipeline),
+                                 if_known("step", hop.step),
+                                 if_known("run", hop.run_id),
+                                 {"message_id", hop.message_id}});
+  if (const auto& claim = hop.stored.claim()) fields.add({{"store", claim->store}, {"key", claim->key}});
+  return fields;
+}
+
 void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code,
                    const std::string& text) {
   if (channel.end.is_local() || channel.end.is_broker_closing()) return;
@@ -240,13 +253,11 @@ void Hops::settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16
       channel.tags.give(*hop.input_tag, TagWindow::Owner::client);
     }
   }
+  if (acked && logs(spdlog::level::debug))
+    log_debug("hop confirmed", about(channel, hop).add({"size", hop.size_bytes}));
   if (!acked) {
-    tell_trouble(
-        "hop failed", hop.to.exchange + "/" + hop.to.routing_key + ": " + subject_of_reason(text),
-        fmt::format("session={} channel={} hop failed exchange=\"{}\" routing_key=\"{}\" step=\"{}\" run={} "
-                    "message_id=\"{}\" code={} reason=\"{}\"",
-                    state_.session_id, channel.id, hop.to.exchange, hop.to.routing_key, hop.step, hop.run_id,
-                    hop.message_id, code, text));
+    tell_trouble("hop failed", hop.to.exchange + "/" + hop.to.routing_key + ": " + subject_of_reason(text),
+                 "hop failed", about(channel, hop).add({{"code", code}, {"reason", text}}));
     if (returned && hop.mandatory) hand_back(channel, hop, code, text);
   }
   if (channel.confirm) {

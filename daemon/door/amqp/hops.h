@@ -37,6 +37,7 @@ class Hops {
   void choose_way(Hop& hop, PrivateChannel::Item& item);
   void on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Outcome& outcome);
   void end(Hop& hop, const PrivateChannel::Outcome& outcome);
+  LogFields about(const Channel& channel, const Hop& hop) const;
   void settled(Channel& channel, Hop& hop, bool acked, bool returned, uint16_t code, const std::string& text);
   void hand_back(Channel& channel, Hop& hop, uint16_t code, const std::string& text);
 

@@ -1,7 +1,5 @@
 #include "daemon/door/amqp/publish_tracker.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -135,8 +133,8 @@ void PublishTracker::on_confirm(Channel& channel, const Frame& frame, bool nack)
   tokens_.clear();
   if (!channel.confirms.on_broker(settle.delivery_tag, settle.multiple, nack, answers_, tokens_)) {
     tell_trouble("session", "the broker confirmed a tag that is not outstanding",
-                 fmt::format("session={} the broker confirmed a tag that is not outstanding: {}",
-                             state_.session_id, settle.delivery_tag));
+                 "the broker confirmed a tag that is not outstanding",
+                 state_.who({{"channel", channel.id}, {"tag", settle.delivery_tag}}));
   }
   write_answers(channel);
   for (uint32_t token : tokens_) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "daemon/door/amqp/shared.h"
+#include "daemon/ops/log_line.h"
 #include "daemon/ops/random_bytes.h"
 #include "proto/frame.h"
 #include "proto/uuid.h"
@@ -25,6 +26,11 @@ struct SessionState {
         uuids(random_bytes) {}
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
+
+  // Whose a line of the log is, and what else it says. Any thread.
+  LogFields who(std::initializer_list<LogField> more = {}) const {
+    return LogFields{{"session", session_id}, if_known("client", meter.client())}.add(more);
+  }
 
   Shared& shared;
   const config::Config& config;

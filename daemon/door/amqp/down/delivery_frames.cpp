@@ -1,7 +1,5 @@
 #include "daemon/door/amqp/down/delivery_frames.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
@@ -167,9 +165,8 @@ void DeliveryFrames::start_body(Channel& channel, const Frame& frame, bool whole
   if (framing == Framing::claim && out.body_bytes > collected_bytes_max) {
     // No key is that long, so bellhop does not collect it in memory.
     tell_trouble("oversized claim", "channel " + std::to_string(channel.id),
-                 fmt::format("session={} channel={} a message of {} bytes looks like a claim, and no key is "
-                             "that long: relayed as it came",
-                             state_.session_id, channel.id, out.body_bytes));
+                 "a message looks like a claim, and no key is that long: relayed as it came",
+                 state_.who({{"channel", channel.id}, {"bytes", out.body_bytes}}));
     framing = Framing::raw;
   }
   if (framing == Framing::claim) {

@@ -1,9 +1,10 @@
 #include "daemon/door/amqp/down/delivery_pump.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "daemon/door/amqp/log_about.h"
+#include "daemon/ops/trouble.h"
 
 namespace bellhop {
 
@@ -130,11 +131,11 @@ bool DeliveryPump::pump_queue(Channel& channel, DeliveryQueue& queue) {
       continue;
     }
     if (is_given_up(channel, *front)) {
-      spdlog::warn(
-          "session={} channel={} key={} a returned message is not handed over, since its channel closes; its "
-          "payload stays in the store: {}",
-          state_.session_id, channel.id, front->key,
-          front->reason.empty() ? front->unavailable : front->reason);
+      const std::string& why = front->reason.empty() ? front->unavailable : front->reason;
+      tell_trouble("return given up at a close", subject_of_reason(why),
+                   "a returned message is not handed over, since its channel closes; its payload stays in "
+                   "the store",
+                   about(state_, *front).add({"reason", why}));
       front->end();
       queue.pop_front();
       continue;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/door/amqp/log_about.h"
 #include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/claim_headers.h"
@@ -148,10 +149,11 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
   if (channels_.of(*delivery) == nullptr || !delivery->is(Delivery::State::fetching)) return;
   last_piece_at_ms_ = host_.now_ms();
   if (result.object != nullptr) {
+    if (logs(spdlog::level::debug)) tell_restored(*delivery, *result.object);
     delivery->take_object(std::move(result.object));
     if (delivery->was_held && has_trouble())
       trouble_over(trouble_delivery_held, held_subject(*delivery),
-                   "deliveries that were held are handed over queue=" + delivery->queue);
+                   "deliveries that were held are handed over", {{"queue", delivery->queue}});
     return;
   }
   switch (result.failure.kind) {
@@ -175,6 +177,14 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
   }
   delivery->next_store++;
   ask(delivery);
+}
+
+// The store that gave it may be another than the message names.
+void Fetcher::tell_restored(const Delivery& delivery, const LocalObject& object) const {
+  const std::vector<ClaimStore*> order = order_of_stores(delivery);
+  LogFields fields = about(state_, delivery);
+  if (delivery.next_store < order.size()) fields.add({"from", order[delivery.next_store]->name()});
+  log_debug("payload restored", fields.add({"size", object.size_bytes()}));
 }
 
 void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string& why) {
@@ -206,9 +216,8 @@ void Fetcher::give_up(const std::shared_ptr<Delivery>& delivery) {
 void Fetcher::tell_held(Delivery& delivery) const {
   delivery.was_held = true;
   delivery.held = CountLease(state_.meter.held);
-  tell_trouble(trouble_delivery_held, held_subject(delivery),
-               fmt::format("session={} channel={} queue={} delivery held reason=\"{}\"", state_.session_id,
-                           delivery.channel, delivery.queue, delivery.unavailable));
+  tell_trouble(trouble_delivery_held, held_subject(delivery), "delivery held",
+               about(state_, delivery).add({"reason", delivery.unavailable}));
 }
 
 std::optional<uint64_t> Fetcher::tick() {

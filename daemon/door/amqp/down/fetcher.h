@@ -56,6 +56,7 @@ class Fetcher {
   void hold(const std::shared_ptr<Delivery>& delivery, const std::string& why);
   void give_up(const std::shared_ptr<Delivery>& delivery);
   void tell_held(Delivery& delivery) const;
+  void tell_restored(const Delivery& delivery, const LocalObject& object) const;
   std::optional<uint64_t> retry();
   std::optional<uint64_t> look_for_silence();
   // How long nothing may come of it.

@@ -1,7 +1,5 @@
 #include "daemon/door/amqp/down/spill.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -52,9 +50,8 @@ void Spill::written(const std::shared_ptr<Delivery>& delivery, const Result<void
     return;
   }
   if (host_.now_ms() >= try_again_at_ms_)
-    tell_trouble(
-        "spill", subject_of_reason(outcome.error()),
-        fmt::format("session={} held deliveries stay in memory: {}", state_.session_id, outcome.error()));
+    tell_trouble("spill", subject_of_reason(outcome.error()), "held deliveries stay in memory",
+                 state_.who({{"reason", outcome.error()}}));
   try_again_at_ms_ = host_.now_ms() + pause_ms;
   delivery->make_plain(std::move(frames));
 }

@@ -1,12 +1,10 @@
 #include "daemon/door/amqp/down/undeliverable.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "daemon/door/amqp/log_about.h"
 #include "daemon/ops/backoff.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/park.h"
@@ -49,8 +47,7 @@ uint64_t parking_bytes_of(const Delivery& delivery) {
 void Undeliverable::take(const std::shared_ptr<Delivery>& delivery) {
   Channel* channel = channels_.of(*delivery);
   if (channel == nullptr || !delivery->is(Delivery::State::failed)) return;
-  spdlog::error("session={} channel={} queue={} delivery cannot be restored reason=\"{}\"", state_.session_id,
-                delivery->channel, delivery->queue, delivery->reason);
+  tell_failed(*delivery, "delivery cannot be restored");
   if (delivery->kind == DeliveryKind::returned) {
     give_up_return(*channel, delivery);
     return;
@@ -60,8 +57,7 @@ void Undeliverable::take(const std::shared_ptr<Delivery>& delivery) {
   if ((is_parked_queue(delivery->queue) || !is_parkable(delivery->header)) && hand_over(*channel, delivery))
     return;
   if (is_of_stream(delivery->header)) {
-    spdlog::error("session={} channel={} stream={} message skipped: a stream's message cannot be parked",
-                  state_.session_id, delivery->channel, delivery->queue);
+    tell_failed(*delivery, "message skipped, a stream's message cannot be parked");
     settle(*channel, delivery);
     return;
   }
@@ -78,13 +74,11 @@ void Undeliverable::take(const std::shared_ptr<Delivery>& delivery) {
 // says so, and it publishes again. A close of the channel would give back all that it has not acknowledged.
 void Undeliverable::give_up_return(Channel& channel, const std::shared_ptr<Delivery>& delivery) {
   const bool confirms = delivery->client_tag != 0;
-  tell_trouble(
-      "return given up", subject_of_reason(delivery->reason),
-      fmt::format("session={} channel={} key={} a returned message is not handed over, its payload stays "
-                  "in the store{}: {}",
-                  state_.session_id, delivery->channel, delivery->key,
-                  confirms ? ", its publish is nacked" : "", delivery->reason),
-      spdlog::level::err);
+  tell_trouble("return given up", subject_of_reason(delivery->reason),
+               confirms ? "a returned message is not handed over, its payload stays in the store, its "
+                          "publish is nacked"
+                        : "a returned message is not handed over, its payload stays in the store",
+               about(state_, *delivery).add({"reason", delivery->reason}), spdlog::level::err);
   delivery->end();
   if (confirms) tracker_.return_lost(channel, delivery->client_tag);
 }
@@ -121,11 +115,15 @@ void Undeliverable::parked(const std::shared_ptr<Delivery>& delivery, Parker::Ou
   Channel* channel = channels_.of(*delivery);
   if (outcome == Parker::Outcome::parked) {
     state_.meter.parked(delivery->counted_as);
-    spdlog::warn("session={} channel={} queue={} message parked reason=\"{}\"", state_.session_id,
-                 delivery->channel, delivery->queue, delivery->reason);
+    tell_failed(*delivery, "message parked", spdlog::level::warn);
+    if (logs(spdlog::level::debug))
+      log_debug("park confirmed", about(state_, *delivery).add({"size", delivery->body.size()}));
   } else if (channel == nullptr) {
-    spdlog::error("session={} queue={} message not parked, {}: {}", state_.session_id, delivery->queue,
-                  delivery->no_ack ? "it is lost" : "the broker has it back", why);
+    if (delivery->no_ack)
+      tell_lost(*delivery, why);
+    else
+      tell_trouble("park given up", "queue " + delivery->queue, "message not parked, the broker has it back",
+                   about(state_, *delivery).add({"reason", why}), spdlog::level::err);
   }
   if (channel == nullptr) return;
   if (outcome == Parker::Outcome::parked) {
@@ -150,10 +148,11 @@ void Undeliverable::not_parked(Channel& channel, const std::shared_ptr<Delivery>
   if (!std::exchange(delivery->is_told, true)) {
     tell_trouble(
         "message stays unacknowledged", "queue " + delivery->queue,
-        fmt::format("session={} channel={} queue={} message stays unacknowledged, those behind it go on: "
-                    "bellhop can neither restore nor park it{}: {} reason=\"{}\"",
-                    state_.session_id, delivery->channel, delivery->queue, again ? ", and retries" : "", why,
-                    delivery->reason),
+        again ? "message stays unacknowledged, those behind it go on: bellhop can neither restore nor park "
+                "it, and retries"
+              : "message stays unacknowledged, those behind it go on: bellhop can neither restore nor park "
+                "it",
+        about(state_, *delivery).add({{"reason", delivery->reason}, {"not_parked", why}}),
         spdlog::level::err);
   }
   if (again) set_aside(delivery);
@@ -162,11 +161,17 @@ void Undeliverable::not_parked(Channel& channel, const std::shared_ptr<Delivery>
   answer_get(channel, *delivery);
 }
 
+// Each one is told: the line is all that is left of it.
 void Undeliverable::tell_lost(const Delivery& delivery, const std::string& why) {
-  spdlog::error("session={} channel={} queue={} message not parked, it is lost: {} claim={} reason=\"{}\"",
-                state_.session_id, delivery.channel, delivery.queue, why,
-                proto::is_redeemable_key(delivery.key, proto::KeyRule::any) ? delivery.key : "none",
-                delivery.reason);
+  log_error("message not parked, it is lost",
+            about(state_, delivery).add({{"reason", delivery.reason}, {"not_parked", why}}));
+}
+
+// A queue may hold many that nobody can restore, so its first one is told, and how many more there are.
+void Undeliverable::tell_failed(const Delivery& delivery, const char* what,
+                                spdlog::level::level_enum level) const {
+  tell_trouble(what, delivery.queue + ": " + subject_of_reason(delivery.reason), what,
+               about(state_, delivery).add({"reason", delivery.reason}), level);
 }
 
 void Undeliverable::set_aside(const std::shared_ptr<Delivery>& delivery) {
@@ -201,8 +206,7 @@ bool Undeliverable::hand_over(Channel& channel, const std::shared_ptr<Delivery>&
   if (state_.client_gone || !channel.end.is_open() || delivery->method.empty()) return false;
   if (delivery->kind == DeliveryKind::deliver && channel.consumers.find(delivery->consumer_tag) == nullptr)
     return false;
-  spdlog::warn("session={} channel={} queue={} message handed over as it stands reason=\"{}\"",
-               state_.session_id, delivery->channel, delivery->queue, delivery->reason);
+  tell_failed(*delivery, "message handed over as it stands", spdlog::level::warn);
   Buffer frames;
   proto::put_frame(frames, proto::frame_method, channel.id, delivery->method);
   proto::put_frame(frames, proto::frame_header, channel.id, delivery->header);

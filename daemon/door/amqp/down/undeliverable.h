@@ -120,6 +120,8 @@ class Undeliverable {
   void settle(Channel& channel, const std::shared_ptr<Delivery>& delivery);
   void answer_get(Channel& channel, Delivery& delivery);
   void tell_lost(const Delivery& delivery, const std::string& why);
+  void tell_failed(const Delivery& delivery, const char* what,
+                   spdlog::level::level_enum level = spdlog::level::err) const;
 
   const SessionState& state_;
   SessionHost& host_;

@@ -1,7 +1,5 @@
 #include "daemon/door/amqp/session/handshake.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "daemon/ops/trouble.h"
@@ -142,9 +140,8 @@ bool Handshake::offers(const std::string& mechanism) const {
 // As bellhop itself, with the client's other properties.
 void Handshake::log_in(StartOk& start_ok, const std::string& mechanism, const std::string& response) {
   if (!offers(mechanism)) {
-    tell_trouble("login", url_.shown,
-                 fmt::format("session={} broker={} offers no {} login, only: {}", state_.session_id,
-                             url_.shown, mechanism, mechanisms_),
+    tell_trouble("login", url_.shown, "the broker does not offer the login that bellhop's credentials need",
+                 state_.who({{"broker", url_.shown}, {"login", mechanism}, {"offered", mechanisms_}}),
                  spdlog::level::err);
     host_.close_connection(541, "INTERNAL_ERROR - the broker offers no " + mechanism +
                                     " login, and bellhop's credentials need it");
@@ -168,9 +165,8 @@ bool Handshake::check_client(const StartOk& start_ok) {
     differs |= static_cast<unsigned>(known->second[at] ^ login.password[at]) & 0xFFU;
   }
   if (differs == 0) return true;
-  tell_trouble("login refused", login.user,
-               fmt::format("session={} login refused user={} mechanism={}", state_.session_id, login.user,
-                           start_ok.mechanism));
+  tell_trouble("login refused", login.user, "login refused",
+               state_.who({{"user", login.user}, {"mechanism", start_ok.mechanism}}));
   host_.close_connection(
       403, "ACCESS_REFUSED - Login was refused using authentication mechanism " + start_ok.mechanism +
                " by bellhop: user and password are not among this TCP listener's own (listen[].users)");

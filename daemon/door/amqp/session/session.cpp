@@ -2,9 +2,6 @@
 // session_opening.cpp, session_frames.cpp, session_reading.cpp, session_time.cpp, session_ends.cpp.
 #include "daemon/door/amqp/session/session.h"
 
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -86,16 +83,19 @@ void Session::stop(std::string why, uint64_t within_ms) {
       state_.meter.ends(SessionEnd::drained);
       finish();
     } else {
-      if (stage_ == Stage::running) spdlog::warn("{}", what_is_unsettled());
+      if (stage_ == Stage::running) log_warn(not_ended_in_time, what_is_unsettled());
       close_by_bellhop(320, "CONNECTION_FORCED - " + why, 0);
     }
   });
 }
 
-std::string Session::what_is_unsettled() const {
-  return fmt::format("session={} peer=\"{}\" has not ended in time unconfirmed={} unacknowledged={}", id_,
-                     peer_, unconfirmed_.load(std::memory_order_relaxed),
-                     unacknowledged_.load(std::memory_order_relaxed));
+LogFields Session::what_is_unsettled() const {
+  return about({{"unconfirmed", unconfirmed_.load(std::memory_order_relaxed)},
+                {"unacknowledged", unacknowledged_.load(std::memory_order_relaxed)}});
+}
+
+LogFields Session::about(std::initializer_list<LogField> more) const {
+  return state_.who({{"peer", peer_}}).add(more);
 }
 
 void Session::run() {
@@ -229,9 +229,9 @@ bool Session::run_broker() {
           stage_ == Stage::handshake && !handshake_->has_begun() && is_tls_alert(link.unread());
       const std::string what = is_tls ? "the broker speaks TLS there: the URL should begin with amqps://"
                                       : "the broker broke the protocol";
-      tell_trouble("broker", broker_name_ + what,
-                   fmt::format("session={} broker={} {}: {}", id_, broker_name_, what,
-                               split.status == Split::error ? split.problem : "an unexpected frame"),
+      tell_trouble("broker", broker_name_ + what, what,
+                   about({{"broker", broker_name_},
+                          {"reason", split.status == Split::error ? split.problem : "an unexpected frame"}}),
                    spdlog::level::err);
       end_broker_leg();
       close_by_bellhop(541, "INTERNAL_ERROR - " + what, 0);

@@ -22,6 +22,7 @@
 #include "daemon/door/amqp/session/handshake.h"
 #include "daemon/door/amqp/session/heartbeat.h"
 #include "daemon/door/amqp/session/relay.h"
+#include "daemon/ops/log_line.h"
 #include "daemon/ops/mailbox.h"
 #include "daemon/wire/link.h"
 
@@ -46,7 +47,8 @@ class Session final : public LinkOwner, public SessionHost {
   // names what is still unsettled.
   void stop(std::string why, uint64_t within_ms);
   // Any thread. While draining: who is not ready, and what it waits for, as of its last turn.
-  std::string what_is_unsettled() const;
+  LogFields what_is_unsettled() const;
+  static constexpr const char* not_ended_in_time = "session has not ended in time";
 
   // Between the last confirm or other answer of a drained session and its close. A client library that reads
   // both at once may take a confirmed publish for failed.
@@ -76,6 +78,7 @@ class Session final : public LinkOwner, public SessionHost {
   }
 
   // session.cpp
+  LogFields about(std::initializer_list<LogField> more = {}) const;  // for a log
   Result<void> open_loop();
   void run();
   void turn();

@@ -4,9 +4,6 @@
 //   the client closes ──► what it sent is settled ──► the broker is told, its close-ok goes down
 //   the client is gone ─► the same, for linger_ms at most
 //   the broker is gone, bellhop's own decision, drain ─► connection.close goes down, its close-ok is awaited
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -111,13 +108,12 @@ void Session::close_by_bellhop(uint16_t code, const std::string& text, uint32_t 
     // After stop() the parks get only the time that is left.
     set_deadline(linger_deadline_ms_, stop_within_ms_ != 0 ? last_wait_ms(linger_ms) : linger_ms);
   }
-  const std::string line =
-      fmt::format("session={} peer=\"{}\" closed by bellhop code={} reason=\"{}\"", id_, peer_, code, text);
   // A drained session ends as intended: no trouble.
   if (told_to_drain_ && code == 320) {
-    spdlog::info("{}", line);
+    log_info("session closed by bellhop", about({{"code", code}, {"reason", text}}));
   } else {
-    tell_trouble("session closed", subject_of_reason(text), line);
+    tell_trouble("session closed", subject_of_reason(text), "session closed by bellhop",
+                 about({{"code", code}, {"reason", text}}));
   }
   if (client_leg_ == Leg::open && !state_.client_gone) {
     Buffer frame;
@@ -138,8 +134,8 @@ void Session::broker_ended(const std::string& reason) {
   if (handshaking) {
     // As the broker itself does towards a client without authentication_failure_close.
     end_unserved("the broker ended the connection during the handshake: " + reason);
-    tell_trouble("session ended", subject_of_reason(end_reason_),
-                 fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
+    tell_trouble("session ended", subject_of_reason(end_reason_), "session ended",
+                 about({{"reason", end_reason_}}));
     return;
   }
   close_by_bellhop(320, "CONNECTION_FORCED - the broker connection was lost: " + reason, 0);
@@ -277,8 +273,8 @@ void Session::check_ends() {
     if (stage_ < Stage::running) {
       end_reason_ = "the handshake took longer than limits.handshake_timeout";
       state_.meter.ends(SessionEnd::refused);
-      tell_trouble("session ended", subject_of_reason(end_reason_),
-                   fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
+      tell_trouble("session ended", subject_of_reason(end_reason_), "session ended",
+                   about({{"reason", end_reason_}}));
     }
     end_client_leg();
   }
@@ -304,7 +300,7 @@ void Session::check_ends() {
 void Session::finish() {
   if (finished_) return;
   finished_ = true;
-  spdlog::info("session={} closed peer=\"{}\" reason=\"{}\"", id_, peer_, end_reason_);
+  log_info("session closed", about({{"reason", end_reason_}}));
   connector_.reset();
   if (!client_->is_closed()) client_->close({});
   if (broker_ != nullptr && !broker_->is_closed()) broker_->close({});

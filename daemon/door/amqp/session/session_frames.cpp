@@ -1,7 +1,5 @@
 // A session's frames, from both legs: those of channel 0 are handled here, the others go to the part that
 // they are for.
-#include <fmt/format.h>
-
 #include "daemon/door/amqp/session/session.h"
 #include "daemon/ops/trouble.h"
 
@@ -100,8 +98,8 @@ void Session::on_broker_connection_frame(const Frame& frame) {
       end_reason_ += " (bellhop logged in as user '" + state_.broker_user +
                      "': check the credentials under broker in its configuration)";
     state_.meter.ends(SessionEnd::broker_closed);
-    tell_trouble("session closed", subject_of_reason(end_reason_),
-                 fmt::format("session={} {}", id_, end_reason_));
+    tell_trouble("session closed", subject_of_reason(end_reason_), "session closed by the broker",
+                 about({{"reason", end_reason_}}));
     put_empty_method(broker_->outbox().tail(), method::connection_close_ok, 0);
     stage_ = Stage::ending;
     state_.ending = true;

@@ -1,7 +1,4 @@
 // The opening of a session: what the client says first, the connection to a broker, the end of the handshake.
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -52,7 +49,7 @@ void Session::connected(Result<Connected> result) {
   if (!result) {
     state_.meter.ends(SessionEnd::no_broker);
     end_reason_ = result.error();
-    tell_trouble(trouble_no_broker, "", fmt::format("session={} peer=\"{}\" {}", id_, peer_, result.error()),
+    tell_trouble(trouble_no_broker, "", "session gets no broker", about({{"reason", result.error()}}),
                  spdlog::level::err);
     end_client_leg();
     return;
@@ -79,9 +76,12 @@ void Session::handshake_done() {
   client_heartbeat_.start(handshake_->client_heartbeat_s(), now_ms());
   broker_heartbeat_.start(handshake_->broker_heartbeat_s(), now_ms());
   relay_ = std::make_unique<Relay>(state_, *this, memory_, client_->outbox(), broker_->outbox(), mailbox_);
-  spdlog::info("session={} opened peer=\"{}\" user={} broker={} vhost={} broker_user={}", id_, peer_,
-               handshake_->client_user(), broker_name_, handshake_->vhost(), state_.broker_user);
-  if (has_trouble()) trouble_over(trouble_no_broker, "", "a broker reached again broker=" + broker_name_);
+  log_info("session opened", about({if_known("user", handshake_->client_user()),
+                                    {"broker", broker_name_},
+                                    {"vhost", handshake_->vhost()},
+                                    if_known("broker_user", state_.broker_user)}));
+  if (has_trouble())
+    trouble_over(trouble_no_broker, "", "a broker reached again", {{"broker", broker_name_}});
   schedule_tick(0);
 }
 

@@ -1,7 +1,5 @@
 // A session's time: one timer, for whatever is due next: heartbeats, deadlines, deliveries to be fetched
 // again.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "daemon/door/amqp/session/session.h"
@@ -56,8 +54,8 @@ void Session::beat(uint64_t now_ms) {
   if (client_leg_ == Leg::open && !state_.client_gone &&
       !client_heartbeat_.beat(*client_, is_quiet, now_ms)) {
     end_reason_ = "client: " + missed(client_heartbeat_);
-    tell_trouble("session ended", subject_of_reason(end_reason_),
-                 fmt::format("session={} peer=\"{}\" {}", id_, peer_, end_reason_));
+    tell_trouble("session ended", subject_of_reason(end_reason_), "session ended",
+                 about({{"reason", end_reason_}}));
     client_vanished();
   }
   if (broker_leg_ == Leg::open && !broker_heartbeat_.beat(*broker_, broker_->outbox().empty(), now_ms)) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "daemon/door/amqp/log_about.h"
 #include "proto/claim_frame.h"
 #include "proto/method.h"
 
@@ -93,6 +94,7 @@ void PublishPump::release_job(Channel& channel, PublishJob& job) {
   put(out, proto::claim_check_prefix);
   put(out, as_bytes(claim.key));
   proto::end_frame(out, begin);
+  if (logs(spdlog::level::debug)) log_debug("payload offloaded", about(state_, channel.id, job));
   if (!channel.tx) job.stored.sent();
   std::unique_ptr<Sent> sent;
   if (publish.value().mandatory || channel.tx) {

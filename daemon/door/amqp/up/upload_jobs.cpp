@@ -96,7 +96,8 @@ void UploadJobs::uploaded(PublishJob& job, Result<Claim> result) {
     job.stored.stored(*job.store, std::move(result.value()));
     if (has_trouble()) {
       const std::string store = "store '" + job.store->name() + "'";
-      trouble_over(trouble_publish_refused, store, store + " takes payloads again");
+      trouble_over(trouble_publish_refused, store, "store takes payloads again",
+                   {{"store", job.store->name()}});
     }
   } else {
     job.refused_code = 541;

@@ -6,18 +6,36 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "daemon/ops/log_line.h"
 #include "test/support/catch.h"
 
 using namespace bellhop;
 
 namespace {
 
-std::string logged(std::unique_ptr<spdlog::formatter> formatter, std::string_view message) {
+// What is written of it, with the process's own logger.
+std::string logged(std::unique_ptr<spdlog::formatter> formatter, std::string_view message,
+                   const LogFields& fields = {}) {
   std::ostringstream out;
-  spdlog::logger logger("test", std::make_shared<spdlog::sinks::ostream_sink_st>(out));
-  logger.set_formatter(std::move(formatter));
-  logger.warn("{}", message);
+  auto logger =
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(out));
+  logger->set_formatter(std::move(formatter));
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  spdlog::set_default_logger(logger);
+  log_warn(message, fields);
+  spdlog::set_default_logger(before);
   return out.str();
+}
+
+std::string as_text(const LogFields& fields) {
+  const std::string line = logged(text_log_formatter(), "hop failed", fields);
+  REQUIRE(std::count(line.begin(), line.end(), '\n') == 1);
+  const std::string before = " warn hop failed";
+  return line.substr(line.find(before) + before.size(), line.size() - line.find(before) - before.size() - 1);
+}
+
+nlohmann::json as_json(const LogFields& fields) {
+  return nlohmann::json::parse(logged(json_log_formatter("shop"), "hop failed", fields));
 }
 
 }  // namespace
@@ -63,6 +81,52 @@ TEST_CASE("a JSON line holds any message", "[log]") {
   REQUIRE(round_trip("x\xC3") == "x\xEF\xBF\xBD");
   REQUIRE(round_trip("\xC0\xAF") == "\xEF\xBF\xBD\xEF\xBF\xBD");
   REQUIRE(round_trip("\xED\xA0\x80") == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST_CASE("fields stand behind the message, and texts in quotes where they need them", "[log]") {
+  REQUIRE(as_text({{"session", 7}, {"exchange", "orders"}}) == " session=7 exchange=orders");
+  REQUIRE(as_text({{"exchange", ""}, {"key", "a b"}, {"said", "a=\"b\\\""}}) ==
+          R"( exchange="" key="a b" said="a=\"b\\\"")");
+  REQUIRE(as_text({{"yes", true}, {"most", UINT64_MAX}, {"least", int64_t{-1}}}) ==
+          " yes=true most=18446744073709551615 least=-1");
+  REQUIRE(as_text({if_known("client", ""), if_known("queue", "q")}) == " queue=q");
+}
+
+TEST_CASE("whatever a peer says in a field stays in it", "[log]") {
+  REQUIRE(as_text({{"key", "x\n2026 error forged\r\x1b[2J"}}) ==
+          R"( key="x\n2026 error forged\u000d\u001b[2J")");
+  REQUIRE(as_text({{"key", std::string("\x1f"
+                                       "t\x1f"
+                                       "9:\0",
+                                       5)},
+                   {"last", 1}}) == R"( key="\u001ft\u001f9:" last=1)");
+  REQUIRE(as_text({{"key", "caf\xC3"}}) == " key=\"caf\xEF\xBF\xBD\"");
+  REQUIRE(as_text({{"key", std::string(5000, 'x')}}).size() < 2100);
+}
+
+TEST_CASE("in JSON a field is a member, and a number a number", "[log]") {
+  const nlohmann::json line = as_json({{"session", 7},
+                                       {"mandatory", false},
+                                       {"exchange", ""},
+                                       {"key", "a \"b\"\n\x1f\xFF"},
+                                       if_known("client", "")});
+  REQUIRE(line["message"] == "hop failed");
+  REQUIRE(line["session"] == 7);
+  REQUIRE(line["mandatory"] == false);
+  REQUIRE(line["exchange"] == "");
+  REQUIRE(line["key"] == "a \"b\"\n\x1f\xEF\xBF\xBD");
+  REQUIRE(line.size() == 8);
+}
+
+TEST_CASE("what is kept of a line can be added to", "[log]") {
+  LogFields fields{{"session", 7}};
+  fields.add({"queue", "q"}).add({{"code", 404}, {"reason", "none"}});
+  REQUIRE(as_text(fields) == " session=7 queue=q code=404 reason=none");
+  // Nothing of a line that was damaged is made up.
+  for (const std::string_view damaged : {"x\x1f", "x\x1ft", "x\x1ftname", "x\x1ftname\x1f",
+                                         "x\x1ftname\x1f"
+                                         "9"})
+    REQUIRE_FALSE(LogReader(damaged).next());
 }
 
 TEST_CASE("the configured level decides what is logged", "[log]") {

@@ -12,13 +12,18 @@ namespace {
 
 struct Rig {
   std::vector<std::string> lines;
-  TroubleBook book{[this](spdlog::level::level_enum level, const std::string& line) {
-    lines.push_back((level == spdlog::level::warn ? "warn " : "info ") + line);
-  }};
+  TroubleBook book{
+      [this](spdlog::level::level_enum level, const std::string& message, const LogFields& fields) {
+        std::string line = (level == spdlog::level::warn ? "warn " : "info ") + message;
+        LogReader reader(fields.encoded());
+        while (const auto field = reader.next())
+          line += " " + std::string(field->name) + "=" + std::string(field->value);
+        lines.push_back(line);
+      }};
   TroubleBook::Clock::time_point now{};
 
   void happen(const std::string& subject, const std::string& line) {
-    book.happened("publish refused", subject, spdlog::level::warn, line, now);
+    book.happened("publish refused", subject, spdlog::level::warn, line, {}, now);
   }
 };
 
@@ -36,10 +41,10 @@ TEST_CASE("the same trouble is told once, then counted, then told to be over", "
 
   rig.now += 20s;
   rig.happen("claims", "refused 1000");
-  REQUIRE(rig.lines == Lines{"warn refused 0", "warn refused 1000 (so 1000 times in the last 30 s)"});
+  REQUIRE(rig.lines == Lines{"warn refused 0", "warn refused 1000 times=1000 seconds=30"});
 
   rig.happen("claims", "refused 1001");
-  rig.book.over("publish refused", "claims", "store takes publishes again", rig.now);
+  rig.book.over("publish refused", "claims", "store takes publishes again", {}, rig.now);
   REQUIRE(rig.lines.size() == 3);
   REQUIRE(rig.lines[2] == "info store takes publishes again times=1002 seconds=30");
 
@@ -50,14 +55,14 @@ TEST_CASE("the same trouble is told once, then counted, then told to be over", "
     REQUIRE(rig.lines.back() == "warn refused again");
   }
   SECTION("what is over is not told twice") {
-    rig.book.over("publish refused", "claims", "again", rig.now);
+    rig.book.over("publish refused", "claims", "again", {}, rig.now);
     REQUIRE(rig.lines.size() == 3);
   }
 }
 
 TEST_CASE("what comes and goes in turn does not fill the log", "[trouble]") {
   Rig rig;
-  const auto end = [&rig] { rig.book.over("publish refused", "claims", "fine again", rig.now); };
+  const auto end = [&rig] { rig.book.over("publish refused", "claims", "fine again", {}, rig.now); };
   for (int i = 0; i < 1000; ++i) {
     rig.happen("claims", "refused");
     rig.now += 10ms;
@@ -86,8 +91,8 @@ TEST_CASE("another subject is another trouble", "[trouble]") {
   Rig rig;
   rig.happen("one", "first");
   rig.happen("two", "second");
-  rig.book.over("publish refused", "three", "over", rig.now);
-  rig.book.over("another kind", "one", "over", rig.now);
+  rig.book.over("publish refused", "three", "over", {}, rig.now);
+  rig.book.over("another kind", "one", "over", {}, rig.now);
   REQUIRE(rig.lines == Lines{"warn first", "warn second"});
 }
 
@@ -99,7 +104,7 @@ TEST_CASE("what was counted is summed up also when it does not come again", "[tr
   REQUIRE(rig.lines.size() == 1);
   rig.now += 1s;
   rig.book.sum_up(rig.now);
-  REQUIRE(rig.lines.back() == "warn refused (so 2 times in the last 30 s)");
+  REQUIRE(rig.lines.back() == "warn refused times=2 seconds=30");
   rig.now += 30s;
   rig.book.sum_up(rig.now);
   REQUIRE(rig.lines.size() == 2);
