@@ -32,13 +32,29 @@ void warn_of(const Existing& existing, const Declaration& item, const std::strin
             if_known("advice", text_of_advice)});
 }
 
+// `connection` is null when there is none. A virtual host that no configuration names may be one that no
+// client asks for.
+void tell_not_let_in(const config::BrokerUrl& url, const ControlConnection* connection,
+                     const std::string& reason) {
+  if (connection == nullptr) {
+    log_warn("broker cannot be reached at start, bellhop serves all the same",
+             {{"broker", url.shown}, {"reason", reason}});
+  } else if (connection->refuses_vhost() && !url.vhost) {
+    log_warn("broker refuses the virtual host that a client gets by default",
+             {{"broker", url.shown}, {"vhost", connection->vhost()}, {"reason", reason}});
+  } else {
+    log_error("broker refuses bellhop's login: check the credentials under broker in the configuration",
+              {{"broker", url.shown}, {"vhost", connection->vhost()}, {"reason", reason}});
+  }
+}
+
 }  // namespace
 
 Control::Control(std::shared_ptr<const config::Config> config, const TlsContext* tls)
     : config_(std::move(config)), tls_(tls) {
   const std::vector<Declaration> wanted = declarations_of(*config_);
-  if (wanted.empty()) return;
   if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
+    if (wanted.empty()) return;
     log_warn(
         "pipelines not declared: the configuration has no credentials for the broker; set broker.username "
         "and broker.password, or declare: false");
@@ -78,9 +94,10 @@ bool Control::wait_until_done(uint32_t timeout_ms) {
 
 void Control::run(std::deque<Declaration> left) {
   const config::Broker& broker = config_->broker;
+  if (left.empty()) try_login();
   std::minstd_rand random(std::random_device{}());
   uint32_t failed_rounds = 0;
-  do {
+  while (!left.empty()) {
     for (const config::BrokerUrl& url : broker.urls) {
       const Result<void> tried = try_url(url, left);
       if (left.empty()) break;
@@ -93,10 +110,32 @@ void Control::run(std::deque<Declaration> left) {
     }
     if (left.empty()) break;
     if (!pause(round_backoff.wait_ms(++failed_rounds, random))) break;
-  } while (true);
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   done_ = true;
   changed_.notify_all();
+}
+
+// Sessions would find out as well, one by one, and only when somebody connects. The first broker that lets
+// bellhop in ends it.
+void Control::try_login() {
+  for (const config::BrokerUrl& url : config_->broker.urls) {
+    auto opened = ControlConnection::open(config_->broker, url, tls_, wake_.get());
+    Result<void> outcome;
+    if (!opened) {
+      outcome = Error{opened.error()};
+    } else if (lend_to_stop(opened.value()->fd())) {
+      outcome = opened.value()->log_in();
+      if (outcome) {
+        log_info("broker lets bellhop in", {{"broker", url.shown}, {"vhost", opened.value()->vhost()}});
+        opened.value()->close();
+      }
+    }
+    if (!lend_to_stop(-1) || outcome) return;
+    if (opened && opened.value()->lacks_mechanism() && !config_->broker.has_credentials())
+      continue;  // then each client's own login is passed on
+    tell_not_let_in(url, opened ? opened.value().get() : nullptr, outcome.error());
+  }
 }
 
 // False: stopped.

@@ -1,6 +1,6 @@
-// Declares the pipelines with `declare: true` at start. It goes through rabbitmq-c, on a thread of its own
-// that exists only if there is such a pipeline, over one connection that is closed afterwards. Sessions do
-// not wait for it.
+// Declares the pipelines with `declare: true` at start. Without any it logs in once, and the log says when
+// the broker refuses that. It goes through rabbitmq-c, on a thread of its own that exists only if there are
+// credentials, over one connection that is closed afterwards. Sessions do not wait for it.
 //
 //     connect ─► log in ─► declare one after the other ─► done
 //        ▲          │            ├─ there with other arguments (406): one warning, used as it is, the next
@@ -28,9 +28,9 @@ class TlsContext;
 
 class Control {
  public:
-  // Starts the thread if there is something to declare, and credentials or a client certificate to do it
-  // with; else logs a warning. Retries with backoff until the broker has answered every declaration. `tls` is
-  // null when no URL is an amqps:// URL; it outlives the control.
+  // Starts the thread if there are credentials or a client certificate; else a pipeline that should be
+  // declared gets a warning. Declaring is tried again with backoff until the broker has answered it all; a
+  // login alone is tried once. `tls` is null when no URL is an amqps:// URL; it outlives the control.
   Control(std::shared_ptr<const config::Config> config, const TlsContext* tls);
   // stop().
   ~Control();
@@ -45,6 +45,7 @@ class Control {
 
  private:
   void run(std::deque<Declaration> left);
+  void try_login();
   Result<void> try_url(const config::BrokerUrl& url, std::deque<Declaration>& left);
   Result<void> declare_all(ControlConnection& connection, const config::BrokerUrl& url,
                            std::deque<Declaration>& left);

@@ -133,6 +133,10 @@ Result<void> ControlConnection::log_in() {
           : amqp_login(connection_, vhost_.c_str(), 0, frame_bytes_max_asked, 0, AMQP_SASL_METHOD_EXTERNAL,
                        unused_identity);
   if (!is_normal(login)) {
+    lacks_mechanism_ = login.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION &&
+                       login.library_error == AMQP_STATUS_BROKER_UNSUPPORTED_SASL_METHOD;
+    refuses_vhost_ =
+        login.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && close_of(login).code == AMQP_NOT_ALLOWED;
     const std::string whom =
         broker_.has_credentials() ? "as user '" + broker_.username_for(url_) + "'" : "by the certificate";
     return Error{"cannot log in " + whom + " to vhost '" + vhost_ + "': " + text_of(login)};

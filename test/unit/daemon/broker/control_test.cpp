@@ -71,14 +71,13 @@ TEST_CASE("pipelines share their exchanges, and only those that ask are declared
   REQUIRE(declarations_of(*config).size() == 3 + 2 * 7 + 1 + 7);
 }
 
-TEST_CASE("with nothing to declare, or no credentials, there is nothing to wait for", "[control]") {
+TEST_CASE("without credentials there is nothing to wait for", "[control]") {
   const auto config = config_for(1);
+  config->broker.username.clear();
   SECTION("no pipeline asks") {
     config->pipelines[0].declare = false;
   }
-  SECTION("no credentials") {
-    config->broker.username.clear();
-  }
+  SECTION("no credentials") {}
   Control control(config, nullptr);
   REQUIRE(control.wait_until_done(0));
 }
@@ -115,6 +114,15 @@ TEST_CASE("stop is quick wherever the thread waits", "[control]") {
   REQUIRE(std::chrono::steady_clock::now() - before < std::chrono::seconds(5));
   REQUIRE(control->wait_until_done(0));
   if (accepted >= 0) ::close(accepted);
+}
+
+TEST_CASE("with nothing to declare bellhop tries its login, once", "[control]") {
+  test::TcpPort port(true);
+  const auto config = config_for(port.number);
+  config->pipelines[0].declare = false;
+  Control control(config, nullptr);
+  ::close(wait_for_connection(port));
+  REQUIRE(control.wait_until_done(10'000));
 }
 
 TEST_CASE("a broker that hangs up is tried again", "[control]") {
