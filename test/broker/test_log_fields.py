@@ -75,7 +75,7 @@ def test_parks_are_told_once_for_a_queue_and_counted_and_at_debug_each(logged, b
     for n, line in enumerate(parks):
         has(line, session=1, client=CLIENT["connection_name"], channel=channel.number, queue=queue, key=MISSING, message_id=f"m{n}", size=len(claim(MISSING)))
     line, = lines.wait("message parked")
-    has(line, level="warn", queue=queue, key=MISSING, message_id="m0")
+    has(line, level="warn", queue=queue, key=MISSING, message_id=line["message_id"])
     assert "no such object" in line["reason"]
     client.close()
     daemon.sigterm()

@@ -2,6 +2,7 @@
 // two ways to ask whether a table is well-formed agree.
 #include "proto/table.h"
 
+#include "proto/trace_context.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace bellhop;
@@ -14,7 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Buffer walked;
   while (const auto field = cursor.next()) {
     put(walked, field->raw);
-    (void)field_string(*field);
+    if (const auto string = field_string(*field)) {
+      const size_t digits = trace_id_of(*string).size();
+      check(digits == 0 || digits == 32);
+    }
     const auto integer = field_integer(*field);
     const auto text = field_text(*field);
     if (integer) check(text.has_value());

@@ -10,6 +10,7 @@
 #include "daemon/pipeline/stamp.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
+#include "proto/trace_context.h"
 
 namespace bellhop {
 
@@ -40,8 +41,8 @@ struct Hops::Hop {
   bool mandatory = false;
   bool no_queue_has_it = false;
   Destination to;
-  std::string step, run_id;         // for a log
-  std::string pipeline, result_of;  // for a count
+  std::string step, run_id, trace_id;  // for a log
+  std::string pipeline, result_of;     // for a count
   std::string routing_key, message_id;
   uint64_t size_bytes = 0;  // of the payload; for a log
   Buffer header, body;      // the client's, for a return
@@ -68,6 +69,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
   hop->generation = channel.generation;
   hop->mandatory = publish.mandatory;
   hop->size_bytes = header.body_bytes;
+  hop->trace_id = proto::trace_id_in(fields);
   hop->routing_key = publish.routing_key;
   bool has_ack = false;
   proto::TableCursor cursor(fields);
@@ -106,10 +108,12 @@ void Hops::release(Channel& channel, PublishJob& job) {
   if (next.value().pipeline != nullptr) hop->pipeline = next.value().pipeline->name;
   hop->run_id = std::move(next.value().run_id);
   if (next.value().was_finished) {
-    tell_trouble(
-        "hop beyond the end", "", "hop confirmed and discarded, its routing slip was at its end already",
-        state_.who(
-            {{"channel", channel.id}, {"run", hop->run_id}, {"message_id", header.text(proto::message_id)}}));
+    tell_trouble("hop beyond the end", "",
+                 "hop confirmed and discarded, its routing slip was at its end already",
+                 state_.who({{"channel", channel.id},
+                             {"run", hop->run_id},
+                             {"message_id", header.text(proto::message_id)},
+                             if_known("trace_id", hop->trace_id)}));
   }
   Buffer frames;
   if (!next.value().is_finished) {
@@ -238,7 +242,8 @@ LogFields Hops::about(const Channel& channel, const Hop& hop) const {
                                  if_known("pipeline", hop.pipeline),
                                  if_known("step", hop.step),
                                  if_known("run", hop.run_id),
-                                 {"message_id", hop.message_id}});
+                                 {"message_id", hop.message_id},
+                                 if_known("trace_id", hop.trace_id)});
   if (const auto& claim = hop.stored.claim()) fields.add({{"store", claim->store}, {"key", claim->key}});
   return fields;
 }

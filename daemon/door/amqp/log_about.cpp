@@ -2,6 +2,7 @@
 
 #include "daemon/door/amqp/delivery.h"
 #include "daemon/door/amqp/publish.h"
+#include "proto/trace_context.h"
 
 namespace bellhop {
 
@@ -33,7 +34,9 @@ LogFields about(const SessionState& state, const Delivery& delivery) {
 
 void add_message(LogFields& fields, Bytes content_header) {
   const auto header = proto::decode_content_header(content_header);
-  if (header) fields.add(if_known("message_id", header.value().text(proto::message_id)));
+  if (!header) return;
+  fields.add({if_known("message_id", header.value().text(proto::message_id)),
+              if_known("trace_id", proto::trace_id_in(header.value().header_fields()))});
 }
 
 }  // namespace bellhop

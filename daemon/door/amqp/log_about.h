@@ -1,6 +1,6 @@
 // What a line of the log says of a message, so that all lines about one can be found: whose it is, where it
-// goes or comes from, its id, and its claim. Pure functions; they cost something, so a caller on the path of
-// each message asks logs() first.
+// goes or comes from, its id, its trace, and its claim. Pure functions; they cost something, so a caller on
+// the path of each message asks logs() first.
 #pragma once
 
 #include "daemon/door/amqp/session_state.h"
