@@ -21,12 +21,14 @@ struct UnixListen {
   uint32_t mode = 0660;
   std::string group;                             // empty: unchanged
   std::vector<uint32_t> allow_uids, allow_gids;  // both empty: everybody whom the mode lets in
+  bool operator==(const UnixListen&) const = default;
 };
 struct TcpListen {
   std::string host;
   uint16_t port = 0;
   std::map<std::string, std::string> users;
   bool anonymous = false;
+  bool operator==(const TcpListen&) const = default;
 };
 using Listen = std::variant<UnixListen, TcpListen>;
 
@@ -39,10 +41,12 @@ struct BrokerUrl {
   std::string username, password;    // empty: not in the URL
   std::optional<std::string> vhost;  // set when the URL names one: that is what every client gets
   std::string shown;                 // for logs, without the password
+  bool operator==(const BrokerUrl&) const = default;
 };
 // A PEM file that was read and found good when the configuration was loaded. Empty: there is none.
 struct PemFile {
   std::string path, text;
+  bool operator==(const PemFile&) const = default;
 };
 // How the connections of amqps:// URLs are made.
 struct Tls {
@@ -50,6 +54,7 @@ struct Tls {
   PemFile cert, key;  // bellhop's own; both or none
   bool verify = true;
   std::string server_name;  // empty: the URL's host
+  bool operator==(const Tls&) const = default;
 };
 struct Broker {
   std::vector<BrokerUrl> urls;
@@ -79,6 +84,7 @@ struct Broker {
   const std::string& password_for(const BrokerUrl& url) const {
     return url.username.empty() ? password : url.password;
   }
+  bool operator==(const Broker&) const = default;
 };
 
 struct FilesystemStore {
@@ -88,8 +94,11 @@ struct FilesystemStore {
   bool fsync = true;
   bool marker_required = true;
   std::optional<uint64_t> retention_ms;  // unset: nothing is removed for its age
+  bool operator==(const FilesystemStore&) const = default;
 };
-struct MemoryStore {};
+struct MemoryStore {
+  bool operator==(const MemoryStore&) const = default;
+};
 struct S3Store {
   std::string endpoint;  // http:// or https://, host, perhaps a port; empty: AWS, by its region
   std::string region;    // empty: what the environment or the shared files say, else us-east-1
@@ -104,11 +113,13 @@ struct S3Store {
   uint32_t timeout_ms = 30000;
   uint32_t retries = 5;
   bool probe = true;
+  bool operator==(const S3Store&) const = default;
 };
 struct Store {
   std::string name;
   std::variant<FilesystemStore, MemoryStore, S3Store> kind;
   proto::KeyRule keys = proto::KeyRule::issued;
+  bool operator==(const Store&) const = default;
 };
 
 struct ClaimCheck {
@@ -118,6 +129,7 @@ struct ClaimCheck {
   bool inline_always = false;
   bool pass_already_framed = false;
   bool offloads() const { return enabled && !store.empty(); }
+  bool operator==(const ClaimCheck&) const = default;
 };
 
 enum class DeliveryMode : uint8_t { keep = 0, transient = 1, persistent = 2 };
@@ -125,6 +137,7 @@ struct Stamp {
   DeliveryMode delivery_mode = DeliveryMode::persistent;  // for messages that set none
   bool fill_message_id = true;
   bool envelope = false;
+  bool operator==(const Stamp&) const = default;
 };
 
 struct Pipeline {
@@ -132,10 +145,12 @@ struct Pipeline {
   std::vector<std::string> steps;
   bool declare = false;
   bool dead_letter = true;  // the step queues are declared with x-dead-letter arguments
+  bool operator==(const Pipeline&) const = default;
 };
 
 struct ItineraryStop {
   std::string exchange, routing_key, name;
+  bool operator==(const ItineraryStop&) const = default;
 };
 struct Route {
   std::string name;
@@ -147,6 +162,7 @@ struct Route {
   ClaimCheck claim_check;                     // with the file's own claim_check for what the route leaves out
   std::vector<std::pair<std::string, std::string>> headers;
   Stamp stamp;  // likewise
+  bool operator==(const Route&) const = default;
 };
 
 struct Limits {
@@ -158,11 +174,13 @@ struct Limits {
   uint32_t transfers_per_session = 16;
   uint32_t handshake_timeout_ms = 10000;
   uint32_t drain_timeout_ms = 20000;
+  bool operator==(const Limits&) const = default;
 };
 
 struct AdminTcp {
   std::string host;
   uint16_t port = 0;
+  bool operator==(const AdminTcp&) const = default;
 };
 // Where bellhop is watched and told what to do.
 struct Admin {
@@ -170,6 +188,7 @@ struct Admin {
   bool is_default_socket = true;  // the file does not name it: without it bellhop serves all the same
   std::optional<AdminTcp> tcp;    // for looking only
   bool watch = false;
+  bool operator==(const Admin&) const = default;
 };
 
 enum class LogLevel { trace, debug, info, warn, error };
@@ -191,6 +210,7 @@ struct Config {
   Admin admin;
   LogLevel log_level = LogLevel::info;
   bool log_json = false;
+  bool operator==(const Config&) const = default;
 };
 
 }  // namespace bellhop::config

@@ -70,6 +70,17 @@ Result<std::string> expand(std::string_view text) {
   }
 }
 
+std::vector<std::string> files_in(std::string_view text) {
+  constexpr std::string_view begins = "${file:";
+  std::vector<std::string> paths;
+  for (size_t at = text.find(begins); at != std::string_view::npos; at = text.find(begins, at + 1)) {
+    const size_t path = at + begins.size(), end = text.find('}', at);
+    if (end == std::string_view::npos) break;
+    paths.emplace_back(text.substr(path, end - path));
+  }
+  return paths;
+}
+
 std::string written_in_file(std::string_view text) {
   std::string out;
   while (true) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/result.h"
 
@@ -15,6 +16,9 @@ namespace bellhop::config {
 // A `$` before anything but `{` is a dollar sign. The result is not expanded again. Errors name the variable
 // or the file, never a value.
 Result<std::string> expand(std::string_view text);
+
+// The paths of its ${file:...}.
+std::vector<std::string> files_in(std::string_view text);
 
 // The part of a value that stands in the file itself: the text around each ${...}, and the default inside.
 // Empty when all of it comes from elsewhere.

@@ -44,6 +44,7 @@ Loaded load(std::string_view yaml, const std::string& name, bool is_readable_by_
     problems.warn_of_secret(
         "is a secret, and every user of this host may read the file: chmod o-r the file, or put the secret "
         "elsewhere, as in ${file:/run/secrets/x}");
+  out.files = problems.files();
   out.errors = problems.lines(name);
   out.warnings = problems.warning_lines(name);
   return out;
@@ -59,9 +60,12 @@ Loaded load_file(const std::string& path) {
   const Result<std::string> text = read_file(path, file_bytes_max);
   if (text) {
     struct stat info {};
-    return load(text.value(), path, ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0);
+    Loaded out = load(text.value(), path, ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0);
+    out.files.push_back(path);
+    return out;
   }
   Loaded out;
+  out.files.push_back(path);
   out.errors.push_back(path + ": " + text.error());
   return out;
 }

@@ -80,7 +80,6 @@ void load_admin(Section& root, Config& config) {
   if (const auto socket = section.find("socket")) read_socket(*socket, config, admin);
   if (const auto tcp = section.find("tcp")) read_tcp(*tcp, config, admin);
   section.read("watch", admin.watch);
-  if (admin.watch) section.find("watch")->warning("has no effect yet: bellhop reads this file at start only");
   section.finish();
 }
 

@@ -26,6 +26,7 @@ std::optional<Value> read_pem(Section& section, const char* key, PemFile& out) {
   if (!value) return {};
   const auto path = value->text();
   if (!path || path->empty()) return {};
+  value->problems().note_file(*path);
   Result<std::string> text = read_file(*path, file_bytes_max);
   if (!text) {
     value->error("file " + quoted(*path) + " " + text.error() + ", allowed: a readable PEM file");

@@ -1,7 +1,9 @@
 // Collects what is wrong with a configuration file, and what an operator should know about it, while it is
-// read. So all of it is seen at once. What is collected and shown has a bound, whatever the file.
+// read. So all of it is seen at once. What is collected and shown has a bound, whatever the file. Also which
+// other files it needs.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +40,15 @@ class Problems {
     if (secret_) warn(secret_->place, secret_->key, text);
   }
 
+  // Another file was read for its content, or should have been.
+  void note_file(const std::string& path) {
+    if (files_.size() < files_max && std::find(files_.begin(), files_.end(), path) == files_.end())
+      files_.push_back(path);
+  }
+  const std::vector<std::string>& files() const { return files_; }
+
  private:
+  static constexpr size_t files_max = 100;
   struct Problem {
     Place place;
     std::string key, text;
@@ -51,6 +61,7 @@ class Problems {
   };
   List errors_, warnings_;
   std::optional<Problem> secret_;
+  std::vector<std::string> files_;
 };
 
 // For a message: in single quotes, with unprintable bytes escaped and a long text shortened.

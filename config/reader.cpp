@@ -71,6 +71,7 @@ std::optional<std::string> Value::expanded() const {
     error(kind_of(*node_) + ", allowed: text");
     return {};
   }
+  for (const std::string& path : files_in(node_->text)) problems_->note_file(path);
   Result<std::string> expanded = expand(node_->text);
   if (!expanded) {
     error(expanded.error());

@@ -1,8 +1,10 @@
 #include "config/routing_table.h"
 
-#include <functional>
+#include <algorithm>
 
+#include "proto/routing_slip.h"
 #include "proto/table.h"
+#include "proto/uuid.h"
 
 namespace bellhop::config {
 
@@ -33,9 +35,23 @@ std::optional<std::string> exact_key(const Route& route) {
   return route.match_routing_key;
 }
 
-Plan plan_of(const Route& route, size_t number, const Pipeline* pipeline) {
+// Empty: there is no slip.
+Buffer slip_fields_of(const Plan& plan) {
+  Buffer fields;
+  if (plan.itinerary) {
+    proto::put_field(fields, proto::itinerary_header, plan.itinerary->to_json());
+  } else if (plan.pipeline != nullptr) {
+    // The place of the run id. The loader has refused what is no slip.
+    const auto slip = proto::RoutingSlip::start_of(plan.pipeline->steps,
+                                                   std::string(proto::UuidGenerator::Text().size(), '0'));
+    if (slip) slip.value().to_headers(fields);
+  }
+  return fields;
+}
+
+Plan plan_of(const Route& route, size_t counter, const Pipeline* pipeline) {
   Plan plan;
-  plan.number = number;
+  plan.counter = counter;
   plan.name = route.name;
   plan.claim_check = route.claim_check;
   plan.stamp = route.stamp;
@@ -45,6 +61,7 @@ Plan plan_of(const Route& route, size_t number, const Pipeline* pipeline) {
   plan.named_routing_key = route.to_routing_key ? route.to_routing_key : exact_key(route);
   plan.pipeline = pipeline;
   plan.itinerary = itinerary_of(route);
+  plan.slip_fields = slip_fields_of(plan);
   for (const auto& [name, text] : route.headers) {
     Plan::StaticHeader header{name, {}};
     proto::put_field(header.encoded, name, text);
@@ -66,8 +83,9 @@ bool has_header(Bytes header_fields, const std::string& name, const std::string&
 
 }  // namespace
 
-RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::move(config)) {
-  default_plan_.number = config_->routes.size();
+RoutingTable::RoutingTable(std::shared_ptr<const Config> config,
+                           const std::function<size_t(const std::string& route)>& counter_of)
+    : config_(std::move(config)) {
   default_plan_.claim_check = config_->claim_check;
   default_plan_.stamp = config_->stamp;
   rules_.reserve(config_->routes.size());
@@ -75,8 +93,9 @@ RoutingTable::RoutingTable(std::shared_ptr<const Config> config) : config_(std::
   for (const Pipeline& each : config_->pipelines) pipelines.emplace(each.name, &each);
   for (const Route& route : config_->routes) {
     const auto named = pipelines.find(route.slip_pipeline);
-    rules_.push_back({&route, topic_words(route.match_routing_key.value_or("")),
-                      plan_of(route, rules_.size(), named == pipelines.end() ? nullptr : named->second)});
+    rules_.push_back(
+        {&route, topic_words(route.match_routing_key.value_or("")),
+         plan_of(route, counter_of(route.name), named == pipelines.end() ? nullptr : named->second)});
     by_name_.emplace(route.name, rules_.size() - 1);
   }
   if (rules_.size() <= compared_max) return;
@@ -168,6 +187,15 @@ PipelineStep RoutingTable::step_of_queue(std::string_view queue) const {
     if (found.pipeline == nullptr || found.pipeline->name.size() < name_bytes) found.pipeline = &pipeline;
   }
   return found;
+}
+
+PipelineStep RoutingTable::same(const PipelineStep& other) const {
+  PipelineStep own;
+  if (other.pipeline != nullptr) own.pipeline = pipeline(other.pipeline->name);
+  if (own.pipeline == nullptr || other.step == nullptr) return own;
+  const auto step = std::find(own.pipeline->steps.begin(), own.pipeline->steps.end(), *other.step);
+  if (step != own.pipeline->steps.end()) own.step = &*step;
+  return own;
 }
 
 bool RoutingTable::may_send_to(std::string_view exchange) const {

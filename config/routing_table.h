@@ -2,6 +2,7 @@
 // immutable: all sessions read it at once without a lock.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +19,8 @@ namespace bellhop::config {
 
 // What bellhop does with a publish: a route's values, with everything worked out that can be.
 struct Plan {
-  std::string name;   // empty for the plan of publishes that no route matches
-  size_t number = 0;  // the route's place in the configuration; of that plan: behind the last
+  std::string name;    // empty for the plan of publishes that no route matches
+  size_t counter = 0;  // of what it does; see RoutingTable
   ClaimCheck claim_check;
   Stamp stamp;
   std::optional<std::string> to_exchange, to_routing_key;
@@ -28,6 +29,9 @@ struct Plan {
   std::optional<std::string> named_exchange, named_routing_key;
   const Pipeline* pipeline = nullptr;
   std::optional<proto::Itinerary> itinerary;
+  // The header fields of its slip, encoded: those of `pipeline` end with a run id, which is each message's
+  // own.
+  Buffer slip_fields;
   struct StaticHeader {
     std::string name;
     Buffer encoded;  // one table field
@@ -44,8 +48,13 @@ struct PipelineStep {
 
 class RoutingTable {
  public:
-  // Keeps the shared Config alive: plans point into it.
-  explicit RoutingTable(std::shared_ptr<const Config> config);
+  // Keeps the shared Config alive: plans point into it. `counter_of` gives a route's Plan::counter; the
+  // default plan's is 0.
+  explicit RoutingTable(
+      std::shared_ptr<const Config> config,
+      const std::function<size_t(const std::string& route)>& counter_of = [](const std::string&) {
+        return size_t{0};
+      });
   RoutingTable(const RoutingTable&) = delete;
   RoutingTable& operator=(const RoutingTable&) = delete;
 
@@ -62,6 +71,9 @@ class RoutingTable {
   // Pipeline P and its step s for queue P.s. Without the step when P has none of that name; nothing for any
   // other queue.
   PipelineStep step_of_queue(std::string_view queue) const;
+  // This table's own step of the same names, for one of another table. Nothing where there is no such
+  // pipeline.
+  PipelineStep same(const PipelineStep& other) const;
   bool may_send_to(std::string_view exchange) const;  // slip.allowed_exchanges
 
  private:

@@ -30,7 +30,7 @@ HttpAnswer Endpoints::answer(const HttpRequest& request) const {
     HttpAnswer acted = act(request, is_act);
     if (is_act) return acted;
   }
-  static constexpr const char* actions[] = {"/log-level", "/drain"};
+  static constexpr const char* actions[] = {"/log-level", "/drain", "/reload"};
   static constexpr const char* looks[] = {"/healthz", "/readyz", "/metrics", "/status", "/"};
   const auto is_path = [&](const char* path) { return request.path == path; };
   if (std::any_of(std::begin(looks), std::end(looks), is_path))
@@ -41,7 +41,7 @@ HttpAnswer Endpoints::answer(const HttpRequest& request) const {
   }
   return {404,
           "There is: GET /healthz, /readyz?verbose, /metrics, /status, /; POST by the admin socket: "
-          "/log-level, /drain.\n"};
+          "/log-level, /drain, /reload.\n"};
 }
 
 HttpAnswer Endpoints::look(const HttpRequest& request, bool& known) const {
@@ -58,6 +58,7 @@ HttpAnswer Endpoints::look(const HttpRequest& request, bool& known) const {
 HttpAnswer Endpoints::act(const HttpRequest& request, bool& known) const {
   if (request.path == "/log-level") return change_log_level(trimmed(request.body));
   if (request.path == "/drain") return drain();
+  if (request.path == "/reload") return reload();
   known = false;
   return {};
 }
@@ -85,6 +86,13 @@ HttpAnswer Endpoints::drain() const {
   const bool already = sources_.is_draining();
   if (!already) sources_.drain();
   return {202, already ? "bellhop is draining already\n" : "bellhop drains\n"};
+}
+
+// The answer does not wait: whoever asked looks at /status until config.looks is that number.
+HttpAnswer Endpoints::reload() const {
+  const uint64_t look = sources_.request_reload();
+  if (look == 0) return {409, "bellhop is shutting down\n"};
+  return {202, std::to_string(look) + "\n"};
 }
 
 }  // namespace bellhop

@@ -4,7 +4,7 @@
 //   GET  /readyz[?verbose]   a publish made now would be taken; with a line for each check
 //   GET  /metrics  /status   numbers, for Prometheus and as JSON
 //   GET  /                   the page
-//   POST /log-level /drain   by the admin socket only
+//   POST /log-level /drain /reload   by the admin socket only
 #pragma once
 
 #include "daemon/admin/http_server.h"
@@ -24,6 +24,7 @@ class Endpoints {
   HttpAnswer ready(bool verbose) const;
   HttpAnswer change_log_level(const std::string& wanted) const;
   HttpAnswer drain() const;
+  HttpAnswer reload() const;
 
   const AdminSources sources_;
 };

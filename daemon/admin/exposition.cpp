@@ -73,7 +73,7 @@ void add_sessions(Families& out, const AdminSources& sources, const Totals& tota
   for (size_t door = 0; door < door_names.size(); ++door)
     out.add_each(totals.sessions_ended[door], session_end_names, "reason", {{"door", door_names[door]}});
   out.gauge("bellhop_broker_up", "1: a session is at the broker, or bellhop's own last look reached it.");
-  out.add(meter.is_broker_up() ? 1.0 : 0.0);
+  out.add(meter.broker() == Meter::BrokerState::up ? 1.0 : 0.0);
   out.counter("bellhop_broker_connects_total", "Attempts to reach a broker, by how they ended.");
   out.add(meter.connects(), {{"result", "ok"}});
   out.add(meter.failed_connects(), {{"result", "failed"}});
@@ -107,7 +107,8 @@ void add_messages(Families& out, const MetricNames& names, const Totals& totals)
 }
 
 void add_stores(Families& out, const Meter& meter) {
-  const std::vector<std::string>& names = meter.names().stores;
+  const auto all = meter.names();
+  const NumberedNames& names = all->stores;
   std::vector<StoreTotals> stores;
   for (size_t i = 0; i < names.size(); ++i) stores.push_back(meter.store(i).totals());
   out.counter("bellhop_offloads_total", "Payloads that went into a store, or did not.");
@@ -164,9 +165,10 @@ void add_process(Families& out, const AdminSources& sources) {
 
 std::string exposition(const AdminSources& sources) {
   Families out;
+  const auto names = sources.meter->names();  // before the totals, which may then know more
   const Totals totals = sources.meter->totals();
   add_sessions(out, sources, totals);
-  add_messages(out, sources.meter->names(), totals);
+  add_messages(out, *names, totals);
   add_stores(out, *sources.meter);
   add_process(out, sources);
   return out.text();

@@ -13,12 +13,16 @@
 namespace bellhop {
 
 struct AdminSources {
-  std::string service, version;
+  std::function<std::string()> service;  // its name
+  std::string version;
   const Meter* meter = nullptr;
   const ReloadState* reload = nullptr;
   std::function<uint64_t()> inflight_bytes, scratch_bytes;
   std::function<bool()> is_draining;
   std::function<void()> drain;  // begins it, and returns at once
+  // Returns at once: the number of the look (ReloadView::looks) that will see the file as it is now. 0:
+  // bellhop ends.
+  std::function<uint64_t()> request_reload;
   std::chrono::system_clock::time_point started_at = std::chrono::system_clock::now();
 };
 

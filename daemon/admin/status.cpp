@@ -45,9 +45,10 @@ Json routes(const MetricNames& names, const Totals& totals) {
 
 Json stores(const Meter& meter) {
   Json out = Json::array();
-  for (size_t i = 0; i < meter.names().stores.size(); ++i) {
+  const auto names = meter.names();
+  for (size_t i = 0; i < names->stores.size(); ++i) {
     const StoreTotals store = meter.store(i).totals();
-    out.push_back({{"name", meter.names().stores[i]},
+    out.push_back({{"name", names->stores[i]},
                    {"works", !store.is_failing},
                    {"offloads", {{"ok", store.uploads}, {"failed", store.failed_uploads}}},
                    {"offload_bytes", store.uploaded_bytes},
@@ -94,12 +95,13 @@ Json checks(const AdminSources& sources, bool& all_ok) {
 
 std::string status_json(const AdminSources& sources) {
   const Meter& meter = *sources.meter;
-  const MetricNames& names = meter.names();
+  const auto all_names = meter.names();  // before the totals, which may then know more
+  const MetricNames& names = *all_names;
   const Totals totals = meter.totals();
   const ReloadView reload = sources.reload->view();
   bool ready = true;
   Json out;
-  out["service"] = sources.service;
+  out["service"] = sources.service();
   out["version"] = sources.version;
   out["pid"] = getpid();
   out["now"] = utc(std::chrono::system_clock::now());
@@ -109,9 +111,15 @@ std::string status_json(const AdminSources& sources) {
   out["checks"] = checks(sources, ready);
   out["ready"] = ready;
   out["config"] = {{"generation", reload.generation},
+                   {"looks", reload.looks},
                    {"last_reload_successful", reload.last_was_successful},
+                   {"problems", reload.problems},
                    {"read_at", utc(reload.last_success)}};
-  out["broker"] = {{"up", meter.is_broker_up()},
+  const Meter::BrokerState broker = meter.broker();
+  out["broker"] = {{"up", broker == Meter::BrokerState::up},
+                   {"state", broker == Meter::BrokerState::up     ? "up"
+                             : broker == Meter::BrokerState::down ? "down"
+                                                                  : "unknown"},
                    {"sessions", totals.sessions_at_broker},
                    {"blocked", totals.blocked_sessions},
                    {"connects", {{"ok", meter.connects()}, {"failed", meter.failed_connects()}}}};

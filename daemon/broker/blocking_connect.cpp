@@ -54,8 +54,8 @@ std::string handshake(TlsStream& tls, int fd, int wake_fd, Clock::time_point dea
 
 }  // namespace
 
-Result<Connected> connect_blocking(const config::BrokerUrl& url, const TlsContext* tls, int wake_fd,
-                                   uint32_t timeout_ms) {
+Result<Connected> connect_blocking(const config::BrokerUrl& url, std::shared_ptr<const TlsContext> tls,
+                                   int wake_fd, uint32_t timeout_ms) {
   const auto addresses = addresses_of(url);
   if (!addresses) return Error{addresses.error()};
   std::string reason;
@@ -72,7 +72,7 @@ Result<Connected> connect_blocking(const config::BrokerUrl& url, const TlsContex
     if (error == 0 && !connected) error = connect_outcome(fd);
     std::string problem = error == 0 ? "" : std::strerror(error);
     if (problem.empty() && url.transport == config::Transport::tls) {
-      out.tls = std::make_unique<TlsStream>(*tls, url);
+      out.tls = std::make_unique<TlsStream>(std::move(tls), url);
       problem = handshake(*out.tls, fd, wake_fd, deadline);
     }
     if (problem.empty()) return out;

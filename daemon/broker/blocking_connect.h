@@ -11,7 +11,7 @@ namespace bellhop {
 // Blocking. Tries each address of `url` in turn, each for at most `timeout_ms`. Gives up at once when
 // `wake_fd` becomes readable; only a name lookup under way is waited for. `wake_fd` -1: nothing wakes it.
 // `tls` is null when `url` is no amqps:// URL. Error: why the last address failed.
-Result<Connected> connect_blocking(const config::BrokerUrl& url, const TlsContext* tls, int wake_fd,
-                                   uint32_t timeout_ms);
+Result<Connected> connect_blocking(const config::BrokerUrl& url, std::shared_ptr<const TlsContext> tls,
+                                   int wake_fd, uint32_t timeout_ms);
 
 }  // namespace bellhop

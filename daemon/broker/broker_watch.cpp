@@ -4,12 +4,12 @@
 
 namespace bellhop {
 
-BrokerWatch::BrokerWatch(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls,
-                         BrokerNodes& nodes, std::function<bool()> is_needed,
-                         std::function<void(bool is_up)> found)
+BrokerWatch::BrokerWatch(uv_loop_t* loop, std::shared_ptr<const config::Config> config,
+                         std::shared_ptr<const TlsContext> tls, BrokerNodes& nodes,
+                         std::function<bool()> is_needed, std::function<void(bool is_up)> found)
     : loop_(loop),
-      broker_(broker),
-      tls_(tls),
+      config_(std::move(config)),
+      tls_(std::move(tls)),
       nodes_(nodes),
       is_needed_(std::move(is_needed)),
       found_(std::move(found)),
@@ -28,11 +28,12 @@ BrokerWatch::~BrokerWatch() {
 
 void BrokerWatch::look() {
   if (connector_ != nullptr || !is_needed_()) return;
-  connector_ = std::make_unique<Connector>(loop_, broker_, tls_, nodes_, [this](Result<Connected> result) {
-    // The connection ends here.
-    found_(static_cast<bool>(result));
-    connector_.reset();
-  });
+  connector_ =
+      std::make_unique<Connector>(loop_, config_->broker, tls_, nodes_, [this](Result<Connected> result) {
+        // The connection ends here.
+        found_(static_cast<bool>(result));
+        connector_.reset();
+      });
 }
 
 }  // namespace bellhop

@@ -19,8 +19,9 @@ class BrokerWatch {
 
   // Begins at once. `is_needed` says whether to ask this time; `found` is told the answer. What is referred
   // to outlives the watch.
-  BrokerWatch(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls, BrokerNodes& nodes,
-              std::function<bool()> is_needed, std::function<void(bool is_up)> found);
+  BrokerWatch(uv_loop_t* loop, std::shared_ptr<const config::Config> config,
+              std::shared_ptr<const TlsContext> tls, BrokerNodes& nodes, std::function<bool()> is_needed,
+              std::function<void(bool is_up)> found);
   // The loop has to run once more to let libuv go of the handle.
   ~BrokerWatch();
   BrokerWatch(const BrokerWatch&) = delete;
@@ -30,8 +31,8 @@ class BrokerWatch {
   void look();
 
   uv_loop_t* const loop_;
-  const config::Broker& broker_;
-  const TlsContext* const tls_;
+  const std::shared_ptr<const config::Config> config_;
+  const std::shared_ptr<const TlsContext> tls_;
   BrokerNodes& nodes_;
   const std::function<bool()> is_needed_;
   const std::function<void(bool)> found_;

@@ -73,15 +73,21 @@ uint64_t ConfirmWindow::find(uint64_t broker_tag) {
   return entry.relayed && entry.waits && entry.broker_tag == broker_tag ? low : 0;
 }
 
+// So many publishes like this one have their answer.
+inline void ConfirmWindow::count(const Entry& entry, bool nack, uint64_t how_many) {
+  meter_->unconfirmed.subtract(how_many);
+  meter_->answer(entry.mark,
+                 entry.returned ? PublishOutcome::returned
+                 : nack         ? PublishOutcome::nacked
+                                : PublishOutcome::confirmed,
+                 how_many);
+}
+
 // The client gets its answer.
 inline void ConfirmWindow::close(Entry& entry, bool nack) {
   entry.open = false;
   --unsettled_;
-  if (meter_ == nullptr) return;
-  meter_->unconfirmed.subtract();
-  meter_->answer(entry.mark, entry.returned ? PublishOutcome::returned
-                             : nack         ? PublishOutcome::nacked
-                                            : PublishOutcome::confirmed);
+  if (meter_ != nullptr) count(entry, nack, 1);
 }
 
 // The outcome of one publish: told to the client, or kept while it is returning.
@@ -211,12 +217,25 @@ bool ConfirmWindow::settle_relayed(uint64_t broker_tag, bool multiple, bool nack
   if (broker_tag == 0) broker_tag = next_broker_ - 1;
   if (broker_tag < open_from_) return false;
   const size_t before = unsettled_;
+  // Most of a run were published in one turn, by one route: they are counted at once.
+  const Entry* alike = nullptr;
+  uint64_t how_many = 0;
   uint64_t tag = multiple ? open_from_ : broker_tag;
   for (; tag <= broker_tag; ++tag) {
     Entry& entry = at(tag);
-    if (entry.open) close(entry, nack);
     entry.waits = false;
+    if (!entry.open) continue;
+    entry.open = false;
+    --unsettled_;
+    if (alike != nullptr && meter_ != nullptr &&
+        (alike->mark != entry.mark || alike->returned != entry.returned)) {
+      count(*alike, nack, std::exchange(how_many, 0));
+      alike = nullptr;
+    }
+    if (alike == nullptr) alike = &entry;
+    ++how_many;
   }
+  if (alike != nullptr && meter_ != nullptr) count(*alike, nack, how_many);
   advance();
   return unsettled_ != before;
 }

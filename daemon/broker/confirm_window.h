@@ -79,6 +79,7 @@ class ConfirmWindow {
   Entry& at(uint64_t client_tag) { return ring_[client_tag & (ring_.size() - 1)]; }
   uint64_t push(uint32_t token, bool relayed, PublishMark mark);
   void close(Entry& entry, bool nack);
+  void count(const Entry& entry, bool nack, uint64_t how_many);
   void grow();
   uint64_t first() const { return open_from_ < waits_from_ ? open_from_ : waits_from_; }
   uint64_t find(uint64_t broker_tag);

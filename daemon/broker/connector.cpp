@@ -49,11 +49,11 @@ struct Connector::Attempt {
   Buffer answer{};
 };
 
-Connector::Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls, BrokerNodes& nodes,
-                     Done done)
+Connector::Connector(uv_loop_t* loop, const config::Broker& broker, std::shared_ptr<const TlsContext> tls,
+                     BrokerNodes& nodes, Done done)
     : loop_(loop),
       broker_(broker),
-      tls_(tls),
+      tls_(std::move(tls)),
       nodes_(nodes),
       done_(std::move(done)),
       deadline_ms_(uv_now(loop) + broker.connect_timeout_ms),
@@ -229,7 +229,7 @@ bool Connector::begin_attempt(const Address& address) {
   }
   const bool wants_tls = url().transport == config::Transport::tls;
   auto attempt = std::make_unique<Attempt>();
-  if (wants_tls) attempt->tls = std::make_unique<TlsStream>(*tls_, url());
+  if (wants_tls) attempt->tls = std::make_unique<TlsStream>(tls_, url());
   attempt->owner = this;
   attempt->fd = std::move(fd);
   attempt->poll.data = attempt.get();

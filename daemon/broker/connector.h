@@ -46,11 +46,11 @@ class Connector {
   using Done = std::function<void(Result<Connected>)>;
 
   // Begins at once. The loop calls `done` once, never this constructor; `done` may destroy the connector.
-  // `broker` and `nodes` (shared by all sessions) must outlive the connector; `broker` and `tls` must also
-  // outlive what `done` gets. `tls` is null when no URL is an amqps:// URL. Error: no broker was reached
+  // `broker` and `nodes` (shared by all sessions) must outlive the connector; `broker` must also outlive what
+  // `done` gets. `tls` is null when no URL is an amqps:// URL. Error: no broker was reached
   // within broker.connect_timeout, and what failed at each.
-  Connector(uv_loop_t* loop, const config::Broker& broker, const TlsContext* tls, BrokerNodes& nodes,
-            Done done);
+  Connector(uv_loop_t* loop, const config::Broker& broker, std::shared_ptr<const TlsContext> tls,
+            BrokerNodes& nodes, Done done);
   // At any time; `done` is not called any more. libuv lets go of handles and of a lookup under way in its own
   // callbacks, so the loop has to run until they came. (A name server that does not answer can take its own
   // time.)
@@ -92,7 +92,7 @@ class Connector {
 
   uv_loop_t* loop_;
   const config::Broker& broker_;
-  const TlsContext* tls_;
+  std::shared_ptr<const TlsContext> tls_;
   BrokerNodes& nodes_;
   Done done_;
   uint64_t deadline_ms_;

@@ -50,8 +50,8 @@ void tell_not_let_in(const config::BrokerUrl& url, const ControlConnection* conn
 
 }  // namespace
 
-Control::Control(std::shared_ptr<const config::Config> config, const TlsContext* tls)
-    : config_(std::move(config)), tls_(tls) {
+Control::Control(std::shared_ptr<const config::Config> config, std::shared_ptr<const TlsContext> tls)
+    : config_(std::move(config)), tls_(std::move(tls)) {
   const std::vector<Declaration> wanted = declarations_of(*config_);
   if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
     if (wanted.empty()) return;

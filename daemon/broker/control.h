@@ -30,8 +30,8 @@ class Control {
  public:
   // Starts the thread if there are credentials or a client certificate; else a pipeline that should be
   // declared gets a warning. Declaring is tried again with backoff until the broker has answered it all; a
-  // login alone is tried once. `tls` is null when no URL is an amqps:// URL; it outlives the control.
-  Control(std::shared_ptr<const config::Config> config, const TlsContext* tls);
+  // login alone is tried once. `tls` is null when no URL is an amqps:// URL.
+  Control(std::shared_ptr<const config::Config> config, std::shared_ptr<const TlsContext> tls);
   // stop().
   ~Control();
   Control(const Control&) = delete;
@@ -53,7 +53,7 @@ class Control {
   bool pause(uint32_t ms);
 
   std::shared_ptr<const config::Config> config_;
-  const TlsContext* tls_;
+  std::shared_ptr<const TlsContext> tls_;
   FileDescriptor wake_;  // an eventfd, readable once stop() was called: wakes a connect
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -101,9 +101,10 @@ ControlConnection::~ControlConnection() {
 
 Result<std::unique_ptr<ControlConnection>> ControlConnection::open(const config::Broker& broker,
                                                                    const config::BrokerUrl& url,
-                                                                   const TlsContext* tls, int wake_fd) {
+                                                                   std::shared_ptr<const TlsContext> tls,
+                                                                   int wake_fd) {
   // A connect of our own, since rabbitmq-c's cannot be woken.
-  Result<Connected> made = connect_blocking(url, tls, wake_fd, broker.connect_timeout_ms);
+  Result<Connected> made = connect_blocking(url, std::move(tls), wake_fd, broker.connect_timeout_ms);
   if (!made) return Error{made.error()};
   std::unique_ptr<ControlConnection> out(new ControlConnection(broker, url));
   FileDescriptor fd = std::move(made.value().fd);

@@ -31,8 +31,8 @@ class ControlConnection {
 
   // Connects to one URL. `tls` and `wake_fd` are as in connect_blocking.
   static Result<std::unique_ptr<ControlConnection>> open(const config::Broker& broker,
-                                                         const config::BrokerUrl& url, const TlsContext* tls,
-                                                         int wake_fd);
+                                                         const config::BrokerUrl& url,
+                                                         std::shared_ptr<const TlsContext> tls, int wake_fd);
   ~ControlConnection();
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;

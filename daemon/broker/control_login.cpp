@@ -23,7 +23,7 @@ BrokerLogin log_in_to_broker(const config::Broker& config, const std::string& vh
     out.tls = std::move(opened.value());
   }
   for (const config::BrokerUrl& url : config.urls) {
-    auto opened = ControlConnection::open(config, url, out.tls.get(), -1);
+    auto opened = ControlConnection::open(config, url, out.tls, -1);
     if (opened && !vhost.empty()) opened.value()->use_vhost(vhost);
     const Result<void> logged_in =
         opened ? opened.value()->log_in() : Result<void>(Error{"cannot be reached: " + opened.error()});

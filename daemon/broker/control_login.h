@@ -12,7 +12,7 @@
 namespace bellhop {
 
 struct BrokerLogin {
-  std::unique_ptr<const TlsContext> tls;          // outlives the connection
+  std::shared_ptr<const TlsContext> tls;
   std::unique_ptr<ControlConnection> connection;  // null: nobody let it in, `problems` say why
   std::string shown_url;
   std::vector<std::string> problems;  // of the brokers that were tried before, one a line

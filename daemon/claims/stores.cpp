@@ -1,22 +1,13 @@
 #include "daemon/claims/stores.h"
 
+#include <algorithm>
+
 namespace bellhop {
 
-void Stores::close() {
-  for (const auto& store : stores_) store->close();
-}
-
-uint64_t Stores::scratch_bytes() const {
-  uint64_t all = 0;
-  for (const auto& store : stores_) all += store->scratch_bytes();
-  return all;
-}
-
-ClaimStore* Stores::find(std::string_view name) const {
-  for (const auto& store : stores_) {
-    if (store->name() == name) return store.get();
-  }
-  return nullptr;
+std::shared_ptr<ClaimStore> Stores::find(std::string_view name) const {
+  const auto found = std::find_if(stores_.begin(), stores_.end(),
+                                  [name](const auto& store) { return store->name() == name; });
+  return found == stores_.end() ? nullptr : *found;
 }
 
 }  // namespace bellhop

@@ -1,4 +1,5 @@
-// All configured stores by name, made once at start and shared by all sessions. cli/open_stores.h makes them.
+// The stores of one configuration by name, shared by all sessions. Immutable. cli/open_stores.h makes them. A
+// store may serve several configurations, one after the other (claims/store_keeper.h).
 #pragma once
 
 #include <memory>
@@ -12,21 +13,18 @@ namespace bellhop {
 class Stores {
  public:
   // `fallback` is the name of one of `stores`, or empty.
-  Stores(std::vector<std::unique_ptr<ClaimStore>> stores, std::string_view fallback)
+  Stores(std::vector<std::shared_ptr<ClaimStore>> stores, std::string_view fallback)
       : stores_(std::move(stores)), fallback_(find(fallback)) {}
 
-  ClaimStore* find(std::string_view name) const;      // null when there is none
-  ClaimStore* fallback() const { return fallback_; }  // claim_check.store, null when none is configured
-  const std::vector<std::unique_ptr<ClaimStore>>& all() const { return stores_; }
-  // Any thread. In scratch files of all stores.
-  uint64_t scratch_bytes() const;
-  // Closes every store, one after the other. Waits for what is under way there, so it may take as long as a
-  // store stands still. Precondition: no session is left.
-  void close();
+  // Null when there is none.
+  std::shared_ptr<ClaimStore> find(std::string_view name) const;
+  // claim_check.store, null when none is configured.
+  const std::shared_ptr<ClaimStore>& fallback() const { return fallback_; }
+  const std::vector<std::shared_ptr<ClaimStore>>& all() const { return stores_; }
 
  private:
-  const std::vector<std::unique_ptr<ClaimStore>> stores_;
-  ClaimStore* const fallback_;
+  const std::vector<std::shared_ptr<ClaimStore>> stores_;
+  const std::shared_ptr<ClaimStore> fallback_;
 };
 
 }  // namespace bellhop

@@ -17,6 +17,8 @@ struct AdminPlace {
 int show_status(const AdminPlace& place, bool as_json, bool watch, std::ostream& out, std::ostream& err);
 // At most one second. 0: it is alive; with `ready`: a publish made now would be taken.
 int show_health(const AdminPlace& place, bool ready, std::ostream& out, std::ostream& err);
+// Waits until it is done. Prints what is wrong with the configuration, as `check` does: exit code 2.
+int reload(const AdminPlace& place, bool as_json, std::ostream& out, std::ostream& err);
 int begin_drain(const AdminPlace& place, std::ostream& out, std::ostream& err);
 int change_log_level(const AdminPlace& place, const std::string& level, std::ostream& out, std::ostream& err);
 

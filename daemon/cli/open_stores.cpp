@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "daemon/claims/filesystem/filesystem_store.h"
 #include "daemon/claims/memory_store.h"
 #include "daemon/claims/metered_store.h"
@@ -25,17 +27,36 @@ Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store) {
   return std::unique_ptr<ClaimStore>(std::make_unique<MemoryStore>(store.name, store.keys));
 }
 
+// Null: its settings are new, or there is none.
+std::shared_ptr<ClaimStore> same_before(const config::Store& store, const StoresBefore* before) {
+  if (before == nullptr) return nullptr;
+  const auto& all = before->config.stores;
+  return std::find(all.begin(), all.end(), store) == all.end() ? nullptr : before->stores.find(store.name);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter* meter) {
-  std::vector<std::unique_ptr<ClaimStore>> all;
+Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter* meter,
+                                            const StoresBefore* before) {
+  std::vector<std::shared_ptr<ClaimStore>> all;
+  std::vector<std::unique_ptr<ClaimStore>> opened;  // each in its place, else null
   for (const config::Store& each : config.stores) {
-    auto opened = open_store(each);
-    if (!opened) return Error{opened.error()};
-    if (meter == nullptr)
-      all.push_back(std::move(opened.value()));
-    else
-      all.push_back(std::make_unique<MeteredStore>(std::move(opened.value()), meter->store(all.size())));
+    all.push_back(same_before(each, before));
+    opened.emplace_back();
+    if (all.back() != nullptr) continue;
+    auto made = open_store(each);
+    if (!made) return Error{made.error()};
+    opened.back() = std::move(made.value());
+  }
+  if (meter != nullptr) meter->add_names(config);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (opened[i] == nullptr) continue;
+    if (meter == nullptr) {
+      all[i] = std::move(opened[i]);
+    } else {
+      StoreMeter& counts = meter->store(*meter->names()->stores.number(config.stores[i].name));
+      all[i] = std::make_shared<MeteredStore>(std::move(opened[i]), counts);
+    }
   }
   const std::string& fallback = config.claim_check.store;
   auto stores = std::make_unique<Stores>(std::move(all), fallback);

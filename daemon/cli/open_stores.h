@@ -10,10 +10,17 @@
 
 namespace bellhop {
 
-// Makes every configured store. Blocks as long as the filesystem does. Errors name the store: a path that is
-// no directory, a group that does not exist. A directory that is missing or not writable now is only a
-// warning in the log: it may be mounted later. A `meter`, which is made for the configuration and outlives
-// the stores, counts what they do.
-Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter* meter = nullptr);
+// What was made of the configuration before.
+struct StoresBefore {
+  const config::Config& config;
+  const Stores& stores;
+};
+
+// Makes every configured store, or takes one of `before` whose settings are the same. Blocks as long as the
+// filesystem does. Errors name the store: a path that is no directory, a group that does not exist. A
+// directory that is missing or not writable now is only a warning in the log: it may be mounted later. A
+// `meter`, which outlives the stores, counts what they do, and gets the configuration's names.
+Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter* meter = nullptr,
+                                            const StoresBefore* before = nullptr);
 
 }  // namespace bellhop

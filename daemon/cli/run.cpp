@@ -18,7 +18,10 @@
 #include "daemon/broker/broker_watch.h"
 #include "daemon/broker/control.h"
 #include "daemon/cli/admin_side.h"
-#include "daemon/cli/open_stores.h"
+#include "daemon/cli/config_watch.h"
+#include "daemon/cli/make_snapshot.h"
+#include "daemon/cli/reloader.h"
+#include "daemon/cli/retirement.h"
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
 #include "daemon/ops/log.h"
@@ -34,11 +37,6 @@ namespace {
 constexpr uint64_t last_closes_ms_max = 2000;
 constexpr uint64_t look_around_ms = 5000;
 constexpr std::chrono::milliseconds last_lines_wait{200};  // nobody may be reading the log
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-}
 
 // By default glibc learns from the first large buffer that is freed to keep such ones in its arenas, of which
 // each session's thread has one: many sessions then keep what none of them uses. With a fixed limit a large
@@ -59,14 +57,18 @@ void raise_descriptor_limit() {
 // The main loop's parts, wired; destroyed in reverse order.
 class Daemon {
  public:
-  explicit Daemon(std::shared_ptr<const config::Config> config) { shared_.config = std::move(config); }
+  Daemon(std::shared_ptr<const config::Config> config, std::string file)
+      : config_(std::move(config)), file_(std::move(file)) {}
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon() {
     if (!loop_open_) return;
     if (closer_.joinable()) closer_.join();
+    retirement_.stop();
+    reloader_.reset();
     control_.reset();
     signals_.reset();
+    config_watch_.reset();
     broker_watch_.reset();
     admin_.reset();
     listener_.reset();
@@ -81,22 +83,15 @@ class Daemon {
   }
 
   int run() {
-    const config::Config& config = *shared_.config;
-    shared_.host = host_name();
-    shared_.routing = std::make_unique<config::RoutingTable>(shared_.config);
+    const config::Config& config = *config_;
     shared_.meter = std::make_unique<Meter>(config);
     shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
     shared_.hop_bodies = std::make_unique<Quota>(config.limits.inflight_bytes);
-    auto stores = open_stores(config, shared_.meter.get());
-    if (!stores) return fail(stores.error());
-    shared_.stores = std::move(stores.value());
-    if (config.broker.uses_tls()) {
-      auto tls = TlsContext::open(config.broker.tls);
-      if (!tls) return fail(tls.error());
-      shared_.tls = std::move(tls.value());
-      if (!config.broker.tls.verify)
-        log_warn("broker.tls.verify is false: anybody between bellhop and the broker can pose as the broker");
-    }
+    auto made = make_snapshot(config_, *shared_.meter, nullptr);
+    if (!made) return fail(made.error());
+    const std::shared_ptr<const Snapshot> snapshot = std::move(made.value());
+    for (const auto& store : snapshot->stores->all()) stores_.keep(store);
+    shared_.current.set(snapshot);
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
     loop_open_ = true;
@@ -114,19 +109,22 @@ class Daemon {
     sessions_ = std::make_unique<Sessions>(shared_, mailbox_);
     // Before there is a socket that a signal could leave behind.
     auto signals = Signals::watch(
-        &loop_, [this] { drain(); }, [this] { stop_now(); },
-        [] { log_warn("SIGHUP ignored: to read a changed configuration, restart bellhop"); });
+        &loop_, [this] { drain(); }, [this] { stop_now(); }, [this] { reloader_->request(); });
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
     auto listener = Listener::open(&loop_, config.listen,
                                    [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
     if (!listener) return fail(listener.error());
     listener_ = std::move(listener.value());
-    for (const std::string& warning : config::retention_warnings(config)) log_warn(warning);
-    for (const std::string& warning : config::slip_warnings(config)) log_warn(warning);
-    for (const std::string& warning : config::hold_warnings(config)) log_warn(warning);
-    if (auto opened = open_admin(); !opened) return fail(opened.error());
-    control_ = std::make_unique<Control>(shared_.config, shared_.tls.get());
+    tell_warnings(config);
+    reloader_ = std::make_unique<Reloader>(
+        file_, shared_.current, *shared_.meter, reload_, mailbox_,
+        Reloader::Use{[this](std::shared_ptr<const Snapshot> next) { put_to_use(std::move(next)); },
+                      [this](const std::vector<std::string>& files) { watch_files(files); }});
+    if (auto opened = open_admin(config.admin); !opened) return fail(opened.error());
+    control_ = std::make_unique<Control>(config_, snapshot->tls);
+    // What is read for a change may have changed since the start read it.
+    if (config.admin.watch) reloader_->request_if_changed();
     for (const std::string& address : listener_->addresses()) log_info("listening", {{"address", address}});
     uv_run(&loop_, UV_RUN_DEFAULT);
     troubles().sum_up_all(TroubleBook::Clock::now());
@@ -135,20 +133,26 @@ class Daemon {
   }
 
  private:
-  Result<void> open_admin() {
-    const config::Config& config = *shared_.config;
+  static void tell_warnings(const config::Config& config) {
+    if (config.broker.uses_tls() && !config.broker.tls.verify)
+      log_warn("broker.tls.verify is false: anybody between bellhop and the broker can pose as the broker");
+    for (const std::string& warning : config::retention_warnings(config)) log_warn(warning);
+    for (const std::string& warning : config::slip_warnings(config)) log_warn(warning);
+    for (const std::string& warning : config::hold_warnings(config)) log_warn(warning);
+  }
+
+  Result<void> open_admin(const config::Admin& where) {
     AdminSources sources;
-    sources.service = config.service;
+    sources.service = [this] { return shared_.current.get()->config->service; };
     sources.version = BELLHOP_VERSION;
     sources.meter = shared_.meter.get();
     sources.reload = &reload_;
     sources.inflight_bytes = [this] { return shared_.budget->used_bytes(); };
-    sources.scratch_bytes = [this] {
-      return shared_.spill.quota->used_bytes() + shared_.stores->scratch_bytes();
-    };
+    sources.scratch_bytes = [this] { return shared_.spill.quota->used_bytes() + stores_.scratch_bytes(); };
     sources.is_draining = [this] { return draining_.load(); };
     sources.drain = [this, mailbox = mailbox_] { mailbox->post([this] { drain(); }); };
-    auto admin = AdminSide::open(&loop_, config.admin, std::move(sources), [this] { watch_broker(); });
+    sources.request_reload = [this] { return reloader_->request(); };
+    auto admin = AdminSide::open(&loop_, where, std::move(sources), [this] { watch_broker(); });
     if (!admin) return Error{admin.error()};
     admin_ = std::move(admin.value());
     for (const std::string& address : admin_->addresses()) log_info("admin", {{"address", address}});
@@ -158,10 +162,46 @@ class Daemon {
   // From when somebody first asks how bellhop is: a broker gets no connections that nobody wants to know of.
   void watch_broker() {
     if (broker_watch_ != nullptr || draining_.load()) return;
+    const auto snapshot = shared_.current.get();
     broker_watch_ = std::make_unique<BrokerWatch>(
-        &loop_, shared_.config->broker, shared_.tls.get(), shared_.nodes,
+        &loop_, snapshot->config, snapshot->tls, shared_.nodes,
         [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
         [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
+  }
+
+  // A configuration that was read again. Sessions take it before their next message.
+  void put_to_use(std::shared_ptr<const Snapshot> next) {
+    if (draining_.load()) return;
+    const auto before = shared_.current.get();
+    const config::Config& config = *next->config;
+    for (const auto& store : next->stores->all()) stores_.keep(store);
+    shared_.budget->set_bytes_max(config.limits.inflight_bytes);
+    shared_.hop_bodies->set_bytes_max(config.limits.inflight_bytes);
+    listener_->use(config.listen);
+    shared_.current.set(next);
+    sessions_->look_at_configuration();
+    if (config.log_level != before->config->log_level) set_log_level(config.log_level);
+    tell_warnings(config);
+    const bool other_broker = config.broker != before->config->broker;
+    if (other_broker && broker_watch_ != nullptr) {
+      broker_watch_.reset();
+      watch_broker();
+    }
+    if (other_broker || config.pipelines != before->config->pipelines) {
+      retirement_.retire(std::move(control_));
+      control_ = std::make_unique<Control>(next->config, next->tls);
+      retirement_.look();
+    }
+  }
+
+  void watch_files(const std::vector<std::string>& files) {
+    if (!shared_.current.get()->config->admin.watch || draining_.load()) {
+      config_watch_.reset();
+      return;
+    }
+    if (config_watch_ == nullptr)
+      config_watch_ = std::make_unique<ConfigWatch>(&loop_, [this] { reloader_->request_if_changed(); });
+    config_watch_->watch(files);
   }
 
   int fail(const std::string& why) {
@@ -171,6 +211,7 @@ class Daemon {
 
   // After 200 sessions a third to a half of what is resident was free memory that the allocator kept.
   void look_around() {
+    retirement_.look();
     troubles().sum_up(TroubleBook::Clock::now());
     if (sessions_->has_shrunk()) malloc_trim(0);
   }
@@ -181,7 +222,7 @@ class Daemon {
   // 2 s before drain_timeout the sessions that are left are closed whatever they wait for.
   void drain() {
     if (draining_.exchange(true)) return;  // the admin socket asked before
-    const uint64_t timeout_ms = shared_.config->limits.drain_timeout_ms;
+    const uint64_t timeout_ms = shared_.current.get()->config->limits.drain_timeout_ms;
     log_info("draining", {{"sessions", sessions_->size()}, {"drain_timeout_ms", timeout_ms}});
     listener_->close();
     drain_ends_at_ms_ = uv_now(&loop_) + timeout_ms;
@@ -208,8 +249,10 @@ class Daemon {
   // waited for by another thread, while this one keeps the time and hears signals.
   void close_stores() {
     const auto close = [this] {
+      reloader_->stop();
+      retirement_.stop();
       control_->stop();
-      shared_.stores->close();
+      stores_.close_all();
     };
     const auto done = [this, mailbox = mailbox_] { mailbox->post([this] { finish(); }); };
     try {
@@ -235,6 +278,7 @@ class Daemon {
       uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
     signals_->close();
     broker_watch_.reset();
+    config_watch_.reset();
     admin_->close();
     // The end is a moment away, and in order: one more signal changes nothing.
     for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) std::signal(number, SIG_IGN);
@@ -250,7 +294,7 @@ class Daemon {
   [[noreturn]] void leave_at_once() {
     listener_->close();
     admin_->close();
-    for (const auto& store : shared_.stores->all()) {
+    for (const auto& store : stores_.all()) {
       for (const std::string& key : store->uploads_under_way())
         log_warn("claim is left behind, whole or in part: no message names it",
                  {{"key", key}, {"store", store->name()}});
@@ -260,6 +304,10 @@ class Daemon {
     _exit(1);
   }
 
+  const std::shared_ptr<const config::Config> config_;  // of the start
+  const std::string file_;
+  StoreKeeper stores_;
+  Retirement retirement_{stores_};
   Shared shared_;
   ReloadState reload_;
   std::atomic<bool> draining_{false};
@@ -274,6 +322,8 @@ class Daemon {
   std::unique_ptr<BrokerWatch> broker_watch_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<Control> control_;
+  std::unique_ptr<Reloader> reloader_;
+  std::unique_ptr<ConfigWatch> config_watch_;
   std::thread closer_;
 };
 
@@ -294,7 +344,7 @@ int run(const std::string& config_file) {
   for (const std::string& warning : loaded.warnings) log_warn(warning);
   int code = 0;
   {
-    Daemon daemon(config);
+    Daemon daemon(config, config_file);
     code = daemon.run();
   }
   finish_log(last_lines_wait);

@@ -66,8 +66,11 @@ std::string trouble(const Json& status) {
       out += fmt::format("NOT READY     {}: {}\n", check.at("name").get<std::string>(),
                          check.at("text").get<std::string>());
   }
-  if (!status.at("config").at("last_reload_successful").get<bool>())
-    out += "RELOAD FAILED the configuration before it is in use; the log says why\n";
+  if (const Json& config = status.at("config"); !config.at("last_reload_successful").get<bool>()) {
+    out += "RELOAD FAILED the configuration before it is in use\n";
+    for (const Json& problem : config.at("problems"))
+      out += "              " + problem.get<std::string>() + "\n";
+  }
   if (status.at("broker").at("blocked") != 0)
     out +=
         fmt::format("BLOCKED       the broker takes no publishes of {} sessions: its memory or disk alarm\n",
@@ -142,7 +145,7 @@ Result<std::string> status_text(const std::string& json) {
            fmt::format("configuration number {}, read {}\n", count(config.at("generation")),
                        config.at("read_at").get<std::string>()) +
            fmt::format("broker        {}, {} sessions there, {} connects failed\n",
-                       broker.at("up").get<bool>() ? "up" : "down", count(broker.at("sessions")),
+                       broker.at("state").get<std::string>(), count(broker.at("sessions")),
                        count(broker.at("connects").at("failed"))) +
            fmt::format("deliveries    {}\n", what_there_is(status.at("deliveries"))) +
            fmt::format("parked        {}\n", what_there_is(status.at("parked"))) +

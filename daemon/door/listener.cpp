@@ -138,6 +138,13 @@ Result<std::unique_ptr<Listener>> Listener::open(uv_loop_t* loop, const std::vec
   return listener;
 }
 
+void Listener::use(const std::vector<config::Listen>& listens) {
+  for (size_t i = 0; i < sockets_.size(); ++i) {
+    sockets_[i]->unix_listen = std::get_if<config::UnixListen>(&listens[i]);
+    sockets_[i]->tcp_listen = std::get_if<config::TcpListen>(&listens[i]);
+  }
+}
+
 Listener::~Listener() {
   close();
 }

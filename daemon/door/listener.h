@@ -22,7 +22,7 @@ class Listener {
   using OnAccept = std::function<void(Accepted)>;
 
   // Binds and listens on all, or on none: the error names the one that failed and why. `listens` must outlive
-  // the listener.
+  // the listener, or its next use().
   static Result<std::unique_ptr<Listener>> open(uv_loop_t* loop, const std::vector<config::Listen>& listens,
                                                 OnAccept on_accept);
   // Closes. The loop has to run once more to let libuv go of its handles.
@@ -30,6 +30,8 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  // From here on these say who may connect. Precondition: the same places in the same order.
+  void use(const std::vector<config::Listen>& listens);
   // Stops accepting, and removes the socket files that are still ours. Again is harmless.
   void close();
   // Where it listens, in the order of the configuration, with the real port: `unix:/run/x.sock`,

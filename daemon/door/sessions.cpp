@@ -13,7 +13,8 @@ constexpr size_t shrinks_by_min = 8;
 }  // namespace
 
 void Sessions::accept(Accepted accepted) {
-  const config::Limits& limits = shared_.config->limits;
+  const auto snapshot = shared_.current.get();
+  const config::Limits& limits = snapshot->config->limits;
   std::string refusal, limit;
   if (is_full(served_, limits.sessions, false)) {
     limit = "limits.sessions";
@@ -79,7 +80,8 @@ bool Sessions::has_shrunk() {
 }
 
 void Sessions::tell_free_places() const {
-  const config::Limits& limits = shared_.config->limits;
+  const auto snapshot = shared_.current.get();
+  const config::Limits& limits = snapshot->config->limits;
   if (served_ >= limits.sessions) return;
   trouble_over(trouble_connection_refused, "limits.sessions", "limits.sessions is not reached any more", {});
   if (served_tcp_ < limits.tcp_sessions)
@@ -94,6 +96,10 @@ void Sessions::drain(std::function<void()> done) {
   }
   drained_ = std::move(done);
   for (auto& [id, session] : sessions_) session->drain();
+}
+
+void Sessions::look_at_configuration() {
+  for (auto& [id, session] : sessions_) session->look_at_configuration();
 }
 
 void Sessions::stop_all(const std::string& why, uint64_t within_ms) {

@@ -24,6 +24,8 @@ class Sessions {
   void accept(Accepted accepted);
   // Every session ends once nothing of it is unsettled; `done` is called when all have.
   void drain(std::function<void()> done);
+  // There is another one: a session that has nothing to do would keep the former.
+  void look_at_configuration();
   // Every session ends now, and should have within that time.
   void stop_all(const std::string& why, uint64_t within_ms);
   // What those that have not ended wait for, a line each. While draining.

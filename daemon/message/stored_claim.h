@@ -7,6 +7,7 @@
 // object kept in vain is an orphan for retention; one removed too early is a lost message.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -40,11 +41,13 @@ class StoredClaim {
     return *this;
   }
 
-  void stored(ClaimStore& store, Claim claim) {
-    store_ = &store;
+  void stored(std::shared_ptr<ClaimStore> store, Claim claim) {
+    store_ = std::move(store);
     claim_ = std::move(claim);
   }
   const std::optional<Claim>& claim() const { return claim_; }
+  // Where it is; null when there is none. The configuration may have it no more.
+  const std::shared_ptr<ClaimStore>& store() const { return store_; }
 
   // The message is on its way to the broker. From now on the outcome may be unknown, and an unknown outcome
   // keeps the object.
@@ -64,7 +67,7 @@ class StoredClaim {
   }
 
  private:
-  ClaimStore* store_ = nullptr;
+  std::shared_ptr<ClaimStore> store_;
   std::optional<Claim> claim_;
   bool sent_ = false;
   bool no_queue_has_it_ = false;

@@ -11,15 +11,18 @@ namespace bellhop {
 class Budget {
  public:
   explicit Budget(uint64_t bytes_max) : bytes_max_(bytes_max) {}
-  // Any thread, all three. `bytes` may take the budget over its bound: the caller looks at is_over().
+  // Any thread, all of them. `bytes` may take the budget over its bound: the caller looks at is_over().
   void take(uint64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void give_back(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
-  bool is_over() const { return used_.load(std::memory_order_relaxed) > bytes_max_; }
+  bool is_over() const {
+    return used_.load(std::memory_order_relaxed) > bytes_max_.load(std::memory_order_relaxed);
+  }
+  void set_bytes_max(uint64_t bytes_max) { bytes_max_.store(bytes_max, std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t> used_{0};
-  const uint64_t bytes_max_;
+  std::atomic<uint64_t> bytes_max_;
 };
 
 }  // namespace bellhop

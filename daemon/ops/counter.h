@@ -74,9 +74,10 @@ struct Durations {
 // The same, counted by one thread and read by any.
 class DurationCounters {
  public:
-  void add(uint64_t ms) {
-    buckets_[ms < quick.size() ? quick[ms] : Durations::bucket_of(ms)].add();
-    sum_ms_.add(ms);
+  // `count` times the same.
+  void add(uint64_t ms, uint64_t count = 1) {
+    buckets_[ms < quick.size() ? quick[ms] : Durations::bucket_of(ms)].add(count);
+    sum_ms_.add(ms * count);
   }
   void add_to(Durations& sum) const {
     for (size_t i = 0; i < buckets_.size(); ++i) sum.buckets[i] += buckets_[i].value();

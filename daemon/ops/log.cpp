@@ -198,6 +198,10 @@ void set_up_log(const config::Config& config) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+void set_log_level(config::LogLevel level) {
+  spdlog::default_logger_raw()->set_level(level_of(level));
+}
+
 bool set_log_level(std::string_view name) {
   using namespace spdlog::level;
   for (const level_enum level : {trace, debug, info, warn, err}) {

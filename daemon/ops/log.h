@@ -25,6 +25,7 @@ uint64_t log_lines_dropped();
 
 // Any thread. The least important lines that are logged; false: there is no level of that name.
 bool set_log_level(std::string_view name);
+void set_log_level(config::LogLevel level);
 std::string_view log_level();
 
 // `2026-01-31T10:00:00.123Z info session opened session=7 peer="unix uid=1000"`

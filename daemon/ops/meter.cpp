@@ -4,8 +4,32 @@
 
 namespace bellhop {
 
-Meter::Meter(const config::Config& config) : names_(config), ended_(names_) {
-  for (size_t i = 0; i < names_.stores.size(); ++i) stores_.emplace_back();
+Meter::Meter(const config::Config& config) : names_(std::make_shared<const MetricNames>()), ended_(*names_) {
+  add_names(config);
+}
+
+void Meter::add_names(const config::Config& config) {
+  auto more = std::make_shared<MetricNames>(*names());
+  more->add(config);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  while (stores_.size() < more->stores.size()) stores_.emplace_back();
+  ended_.grow(*more);
+  names_ = std::move(more);
+}
+
+std::shared_ptr<const MetricNames> Meter::names() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return names_;
+}
+
+StoreMeter& Meter::store(size_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stores_[number];
+}
+
+const StoreMeter& Meter::store(size_t number) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stores_[number];
 }
 
 void Meter::begins(SessionMeter& session) {
@@ -27,8 +51,19 @@ bool Meter::has_session_at_broker() const {
   });
 }
 
-bool Meter::is_broker_up() const {
-  return broker_seen_up_ || has_session_at_broker();
+void Meter::saw_broker(bool is_up) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seen_ = is_up ? BrokerState::up : BrokerState::down;
+  }
+  saw_.notify_all();
+}
+
+Meter::BrokerState Meter::broker() const {
+  if (has_session_at_broker()) return BrokerState::up;
+  std::unique_lock<std::mutex> lock(mutex_);
+  saw_.wait_for(lock, first_look_wait, [this] { return seen_ != BrokerState::unknown; });
+  return seen_;
 }
 
 Totals Meter::totals() const {

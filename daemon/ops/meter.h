@@ -2,7 +2,11 @@
 // adds up those that live and what the ended ones left. Any thread.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_set>
@@ -20,10 +24,12 @@ class Meter {
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
-  const MetricNames& names() const { return names_; }
-  // In the order of the configuration, as names().stores.
-  StoreMeter& store(size_t number) { return stores_[number]; }
-  const StoreMeter& store(size_t number) const { return stores_[number]; }
+  // What is new in a configuration that is about to be used gets numbers.
+  void add_names(const config::Config& config);
+  std::shared_ptr<const MetricNames> names() const;
+  // `number` is one of names()->stores. It stays where it is.
+  StoreMeter& store(size_t number);
+  const StoreMeter& store(size_t number) const;
 
   // A session reached a broker, or gave up.
   void connected_to_broker(bool reached) {
@@ -33,9 +39,13 @@ class Meter {
   uint64_t connects() const { return connects_.load(); }
   uint64_t failed_connects() const { return failed_connects_.load(); }
   // What was last known of it. It counts while no session is there.
-  void saw_broker(bool is_up) { broker_seen_up_ = is_up; }
+  void saw_broker(bool is_up);
   bool has_session_at_broker() const;
-  bool is_broker_up() const;
+  // unknown: bellhop has not looked yet. The first who asks makes it look, and waits here for the answer, but
+  // no longer than first_look_wait.
+  enum class BrokerState : uint8_t { unknown, up, down };
+  static constexpr std::chrono::milliseconds first_look_wait{500};
+  BrokerState broker() const;
 
   Totals totals() const;
   std::vector<SessionLine> sessions() const;  // the oldest first
@@ -45,13 +55,15 @@ class Meter {
   void begins(SessionMeter& session);
   void ends(SessionMeter& session);
 
-  const MetricNames names_;
-  std::deque<StoreMeter> stores_;
   std::atomic<uint64_t> connects_{0}, failed_connects_{0};
-  std::atomic<bool> broker_seen_up_{false};
   mutable std::mutex mutex_;
-  std::unordered_set<SessionMeter*> live_;  // under the mutex
-  Totals ended_;                            // under the mutex
+  mutable std::condition_variable saw_;
+  // All under the mutex.
+  BrokerState seen_ = BrokerState::unknown;
+  std::shared_ptr<const MetricNames> names_;
+  std::deque<StoreMeter> stores_;
+  std::unordered_set<SessionMeter*> live_;
+  Totals ended_;
 };
 
 }  // namespace bellhop

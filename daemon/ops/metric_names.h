@@ -1,13 +1,14 @@
 // The words that metrics and /status have as labels: from the configuration, or from small fixed sets. Never
-// a queue, a key, a client or anything else of a message. A counter of a route, a step or a pipeline stands
-// at its number here.
+// a queue, a key, a client or anything else of a message. A counter of a route, a store, a step or a pipeline
+// stands at its number here. Numbers stay: a configuration that is read again appends what is new to it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "config/config.h"
@@ -45,37 +46,66 @@ inline constexpr std::array<const char*, 9> session_end_names{
 enum class Door : uint8_t { unix_socket, tcp };
 inline constexpr std::array<const char*, 2> door_names{"unix", "tcp"};
 
-struct MetricNames {
-  explicit MetricNames(const config::Config& config) {
-    for (const config::Route& route : config.routes) routes.push_back(route.name);
-    routes.emplace_back("(no route)");
-    for (const config::Store& store : config.stores) stores.push_back(store.name);
-    for (const config::Pipeline& pipeline : config.pipelines) {
-      pipelines.push_back(pipeline.name);
-      for (const std::string& step : pipeline.steps) steps.push_back({pipeline.name, step});
-    }
-    pipelines.emplace_back("(no pipeline)");
-    steps.push_back({"(no pipeline)", "(other)"});
+// Names in the order of their numbers.
+class NumberedNames {
+ public:
+  void add(const std::string& name) {
+    if (numbers_.emplace(name, names_.size()).second) names_.push_back(name);
   }
-  // The step whose result a hop is; the last number is for all that the configuration does not know.
-  size_t step(std::string_view pipeline, std::string_view step) const {
-    for (size_t i = 0; i + 1 < steps.size(); ++i)
-      if (steps[i].pipeline == pipeline && steps[i].step == step) return i;
-    return steps.size() - 1;
+  // Nothing: it was never added.
+  std::optional<size_t> number(const std::string& name) const {
+    const auto found = numbers_.find(name);
+    return found == numbers_.end() ? std::nullopt : std::optional<size_t>(found->second);
   }
-  size_t pipeline(std::string_view name) const {
-    for (size_t i = 0; i + 1 < pipelines.size(); ++i)
-      if (pipelines[i] == name) return i;
-    return pipelines.size() - 1;
-  }
+  size_t size() const { return names_.size(); }
+  const std::string& operator[](size_t number) const { return names_[number]; }
 
+ private:
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, size_t> numbers_;
+};
+
+class MetricNames {
+ public:
   struct Step {
     std::string pipeline, step;
   };
-  std::vector<std::string> routes;  // in the order of the configuration; the last: no route matched
-  std::vector<std::string> stores;  // in the order of the configuration
-  std::vector<std::string> pipelines;
-  std::vector<Step> steps;
+
+  MetricNames() {
+    routes.add("(no route)");
+    pipelines.add("(no pipeline)");
+    add_step("(no pipeline)", "(other)");
+  }
+  // Appends what is not here yet.
+  void add(const config::Config& config) {
+    for (const config::Route& route : config.routes) routes.add(route.name);
+    for (const config::Store& store : config.stores) stores.add(store.name);
+    for (const config::Pipeline& pipeline : config.pipelines) {
+      pipelines.add(pipeline.name);
+      for (const std::string& step : pipeline.steps) add_step(pipeline.name, step);
+    }
+  }
+  // 0: none that was added.
+  size_t route(const std::string& name) const { return routes.number(name).value_or(0); }
+  size_t pipeline(const std::string& name) const { return pipelines.number(name).value_or(0); }
+  // The step whose result a hop is. 0: none that was added.
+  size_t step(const std::string& pipeline, const std::string& step) const {
+    return step_numbers_.number(step_key(pipeline, step)).value_or(0);
+  }
+
+  NumberedNames routes, stores, pipelines;  // routes[0], pipelines[0]: none
+  std::vector<Step> steps;                  // steps[0]: any other
+
+ private:
+  static std::string step_key(const std::string& pipeline, const std::string& step) {
+    return pipeline + '\0' + step;
+  }
+  void add_step(const std::string& pipeline, const std::string& step) {
+    step_numbers_.add(step_key(pipeline, step));
+    if (step_numbers_.size() != steps.size()) steps.push_back({pipeline, step});
+  }
+
+  NumberedNames step_numbers_;
 };
 
 }  // namespace bellhop

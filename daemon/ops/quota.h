@@ -15,16 +15,19 @@ class Quota {
   bool take(uint64_t bytes) {
     uint64_t used = used_.load();
     do {
-      if (bytes > bytes_max_ - used) return false;
+      const uint64_t most = bytes_max_;
+      if (used > most || bytes > most - used) return false;
     } while (!used_.compare_exchange_weak(used, used + bytes));
     return true;
   }
   void give_back(uint64_t bytes) { used_ -= bytes; }
   uint64_t used_bytes() const { return used_; }
   uint64_t bytes_max() const { return bytes_max_; }
+  // What is taken stays taken.
+  void set_bytes_max(uint64_t bytes_max) { bytes_max_ = bytes_max; }
 
  private:
-  const uint64_t bytes_max_;
+  std::atomic<uint64_t> bytes_max_;
   std::atomic<uint64_t> used_{0};
 };
 

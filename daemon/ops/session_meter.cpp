@@ -22,31 +22,32 @@ void RouteCounters::add_to(RouteTotals& sum) const {
 }
 
 SessionMeter::SessionMeter(Meter& meter, uint64_t id, Door door, std::string peer)
-    : meter_(meter),
-      id_(id),
-      door_(door),
-      peer_(std::move(peer)),
-      routes_(meter.names().routes.size()),
-      hops_(meter.names().steps.size()),
-      slips_finished_(meter.names().pipelines.size()) {
+    : meter_(meter), id_(id), door_(door), peer_(std::move(peer)) {
+  use(meter.names());
   meter_.begins(*this);
 }
 
 SessionMeter::~SessionMeter() {
   meter_.ends(*this);
-  for (const auto& route : routes_) delete route.load(std::memory_order_relaxed);
+}
+
+void SessionMeter::use(std::shared_ptr<const MetricNames> names) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  names_ = std::move(names);
+  routes_.resize(names_->routes.size());
+  hops_.resize(names_->steps.size());
+  slips_finished_.resize(names_->pipelines.size());
 }
 
 RouteCounters& SessionMeter::make_route(size_t number) {
-  auto* const made = new RouteCounters;
-  routes_[number].store(made, std::memory_order_release);  // a reader sees it made
-  return *made;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  routes_[number] = std::make_unique<RouteCounters>();
+  return *routes_[number];
 }
 
-void SessionMeter::hopped(std::string_view pipeline, std::string_view step, HopOutcome outcome) {
-  const MetricNames& names = meter_.names();
-  hops_[names.step(pipeline, step)][static_cast<size_t>(outcome)].add();
-  if (outcome == HopOutcome::finished) slips_finished_[names.pipeline(pipeline)].add();
+void SessionMeter::hopped(const std::string& pipeline, const std::string& step, HopOutcome outcome) {
+  hops_[names_->step(pipeline, step)][static_cast<size_t>(outcome)].add();
+  if (outcome == HopOutcome::finished) slips_finished_[names_->pipeline(pipeline)].add();
 }
 
 void SessionMeter::set_client(std::string_view name) {
@@ -77,12 +78,12 @@ SessionLine SessionMeter::line() const {
 }
 
 void SessionMeter::add_to(Totals& sum) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   for (size_t i = 0; i < routes_.size(); ++i) {
-    const RouteCounters* const route = routes_[i].load(std::memory_order_acquire);
-    if (route != nullptr) route->add_to(sum.routes[i]);
+    if (routes_[i] != nullptr) routes_[i]->add_to(sum.routes[i]);
   }
   for (size_t i = 0; i < hops_.size(); ++i) add_all(sum.hops[i], hops_[i]);
-  add_all(sum.slips_finished, slips_finished_);
+  for (size_t i = 0; i < slips_finished_.size(); ++i) sum.slips_finished[i] += slips_finished_[i].value();
   add_all(sum.deliveries, deliveries_);
   add_all(sum.parked, parked_);
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,8 +26,12 @@ struct RouteTotals {
 
 // Sums over sessions; plain values.
 struct Totals {
-  explicit Totals(const MetricNames& names)
-      : routes(names.routes.size()), hops(names.steps.size()), slips_finished(names.pipelines.size()) {}
+  explicit Totals(const MetricNames& names) { grow(names); }
+  void grow(const MetricNames& names) {
+    routes.resize(names.routes.size());
+    hops.resize(names.steps.size());
+    slips_finished.resize(names.pipelines.size());
+  }
 
   std::vector<RouteTotals> routes;  // as MetricNames::routes, and so on
   std::vector<std::array<uint64_t, hop_outcome_names.size()>> hops;
@@ -48,19 +53,13 @@ struct SessionLine {
   bool at_broker = false, blocked = false;
 };
 
-// What is counted of a publish when its outcome is known.
-struct PublishMark {
-  uint32_t route = uncounted;  // MetricNames::routes
-  uint32_t began_ms = 0;       // the low bits of the session's clock
-
-  static constexpr uint32_t uncounted = ~uint32_t{0};
-};
-
 class RouteCounters {
  public:
   void published(uint64_t body_bytes) { bytes_.add(body_bytes); }
-  void settled(PublishOutcome outcome) { outcomes_[static_cast<size_t>(outcome)].add(); }
-  void answered(uint64_t ms) { until_confirmed_.add(ms); }
+  void settled(PublishOutcome outcome, uint64_t count = 1) {
+    outcomes_[static_cast<size_t>(outcome)].add(count);
+  }
+  void answered(uint64_t ms, uint64_t count) { until_confirmed_.add(ms, count); }
   void add_to(RouteTotals& sum) const;
 
  private:
@@ -69,40 +68,47 @@ class RouteCounters {
   DurationCounters until_confirmed_;
 };
 
+// What is counted of a publish when its outcome is known.
+struct PublishMark {
+  RouteCounters* route = nullptr;  // null: it is not counted
+  uint32_t began_ms = 0;           // the low bits of the session's clock
+
+  bool operator==(const PublishMark&) const = default;
+};
+
 class Meter;
 
 class SessionMeter {
  public:
-  // Any thread. `meter` outlives it.
+  // Any thread. `meter` outlives it. It counts under the meter's names until it is told of newer ones.
   SessionMeter(Meter& meter, uint64_t id, Door door, std::string peer);
   ~SessionMeter();
   SessionMeter(const SessionMeter&) = delete;
   SessionMeter& operator=(const SessionMeter&) = delete;
 
   // --- the session's thread ---
-  // Made at its first use: a session uses few of many routes.
-  RouteCounters& route(size_t number) {
-    RouteCounters* const known = routes_[number].load(std::memory_order_relaxed);
-    return known != nullptr ? *known : make_route(number);
-  }
+  // `names` has all that the former ones had. Marks stay good.
+  void use(std::shared_ptr<const MetricNames> names);
+  // `route_number` is one of the names'.
   PublishMark begin_publish(size_t route_number, uint64_t body_bytes) {
-    route(route_number).published(body_bytes);
-    return {static_cast<uint32_t>(route_number), now_ms};
+    RouteCounters* const known = routes_[route_number].get();
+    RouteCounters& counters = known != nullptr ? *known : make_route(route_number);
+    counters.published(body_bytes);
+    return {&counters, now_ms};
   }
   // The publish has no confirm to wait for, or will have none.
   void settle(const PublishMark& mark, PublishOutcome outcome) {
-    if (mark.route != PublishMark::uncounted) route(mark.route).settled(outcome);
+    if (mark.route != nullptr) mark.route->settled(outcome);
   }
-  // Its confirm (or nack) goes to the client.
-  void answer(const PublishMark& mark, PublishOutcome outcome) {
-    if (mark.route == PublishMark::uncounted) return;
-    RouteCounters& counters = route(mark.route);
-    counters.settled(outcome);
-    counters.answered(now_ms - mark.began_ms);
+  // The confirm (or nack) of `count` publishes with this mark goes to the client.
+  void answer(const PublishMark& mark, PublishOutcome outcome, uint64_t count) {
+    if (mark.route == nullptr) return;
+    mark.route->settled(outcome, count);
+    mark.route->answered(now_ms - mark.began_ms, count);
   }
   void delivered(DeliveryPath path) { deliveries_[static_cast<size_t>(path)].add(); }
   void parked(ParkReason reason) { parked_[static_cast<size_t>(reason)].add(); }
-  void hopped(std::string_view pipeline, std::string_view step, HopOutcome outcome);
+  void hopped(const std::string& pipeline, const std::string& step, HopOutcome outcome);
   // The client's own name for its connection.
   void set_client(std::string_view name);
   void ends(SessionEnd why) { end_ = why; }
@@ -128,9 +134,13 @@ class SessionMeter {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   SessionEnd end_ = SessionEnd::closed;  // read after the session's thread has ended
 
-  std::vector<std::atomic<RouteCounters*>> routes_;  // what is not null is ours
-  std::vector<std::array<Counter, hop_outcome_names.size()>> hops_;
-  std::vector<Counter> slips_finished_;
+  // The session's thread alone changes them, under the mutex; others read them under it. A route's counters
+  // are made at its first use: a session uses few of many routes.
+  std::shared_ptr<const MetricNames> names_;
+  std::vector<std::unique_ptr<RouteCounters>> routes_;
+  std::deque<std::array<Counter, hop_outcome_names.size()>> hops_;
+  std::deque<Counter> slips_finished_;
+
   std::array<Counter, delivery_path_names.size()> deliveries_;
   std::array<Counter, park_reason_names.size()> parked_;
 

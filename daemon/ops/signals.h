@@ -1,5 +1,5 @@
 // Signals on the main loop. The first SIGTERM, SIGINT or SIGQUIT asks for a drain, a later one ends the
-// process at once. SIGHUP is only logged. No other signal that is meant for somebody else may end the
+// process at once. SIGHUP is handed on. No other signal that is meant for somebody else may end the
 // process, because its socket would stay behind.
 #pragma once
 

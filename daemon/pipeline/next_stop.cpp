@@ -38,11 +38,11 @@ Result<Destination> destination_of(std::string_view step, const config::Pipeline
     return Error{"routing slip: no pipeline, or more than one, has the step '" + std::string(step) +
                  "': name the pipeline in the routing key"};
   }
-  if (step_queue(*pipeline, step).size() > short_string_bytes_max) {
+  if (step_queue(pipeline->name, step).size() > short_string_bytes_max) {
     return Error{"routing slip: a step of pipeline '" + pipeline->name +
                  "' has too long a name: its queue's would have more than 255 bytes"};
   }
-  return Destination{pipeline->name, std::string(step), pipeline};
+  return Destination{pipeline->name, std::string(step), pipeline->name};
 }
 
 // The route that a message without a slip is given where it stands.
@@ -58,13 +58,14 @@ std::optional<proto::RoutingSlip> slip_at(const config::PipelineStep& input, std
 
 }  // namespace
 
-std::string step_queue(const config::Pipeline& pipeline, std::string_view step) {
-  return pipeline.name + "." + std::string(step);
+std::string step_queue(const std::string& pipeline, std::string_view step) {
+  return pipeline + "." + std::string(step);
 }
 
-Destination with_exchange(Destination to, const std::vector<const config::Pipeline*>& missing) {
-  if (std::find(missing.begin(), missing.end(), to.pipeline) == missing.end()) return to;
-  return {"", step_queue(*to.pipeline, to.routing_key), to.pipeline};
+Destination with_exchange(Destination to, const std::vector<std::string>& missing) {
+  if (to.pipeline.empty() || std::find(missing.begin(), missing.end(), to.pipeline) == missing.end())
+    return to;
+  return {"", step_queue(to.pipeline, to.routing_key), to.pipeline};
 }
 
 Result<std::optional<Destination>> current_stop(Bytes header_fields, const config::Pipeline* preferred,

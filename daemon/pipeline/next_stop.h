@@ -13,14 +13,14 @@ namespace bellhop {
 
 struct Destination {
   std::string exchange, routing_key;
-  const config::Pipeline* pipeline = nullptr;  // of a step: its exchange may be missing, see with_exchange
+  std::string pipeline{};  // of a step: its exchange may be missing, see with_exchange. Else empty
 };
 
 // The queue of a pipeline's step, which takes its messages through the default exchange where the broker has
 // no exchange of the pipeline's name.
-std::string step_queue(const config::Pipeline& pipeline, std::string_view step);
-// `to`, or the step's queue if its pipeline is among those without an exchange.
-Destination with_exchange(Destination to, const std::vector<const config::Pipeline*>& missing);
+std::string step_queue(const std::string& pipeline, std::string_view step);
+// `to`, or the step's queue if its pipeline's name is among those without an exchange.
+Destination with_exchange(Destination to, const std::vector<std::string>& missing);
 
 // What bellhop.next makes of a message: where it goes, and the slip's header fields as they are then.
 struct NextStop {

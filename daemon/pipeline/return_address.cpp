@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view dead_letter_suffix = ".dlq", parked_suffix = ".parked";
 
 Destination queue_named(std::string_view queue) {
-  return {"", std::string(queue), nullptr};
+  return {"", std::string(queue)};
 }
 
 }  // namespace

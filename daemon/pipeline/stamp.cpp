@@ -75,52 +75,31 @@ bool had_no_table(Bytes fields) {
   return first && first->name == claim_key_header;
 }
 
-Stamper::Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids)
-    : routing_(routing), origin_(std::move(origin)), uuids_(uuids) {}
-
 bool carries_slip(Bytes fields) {
   return look_at(fields).has_slip;
 }
 
-bool Stamper::start_slip(const StampInput& input, Stamped& stamped) {
+void Stamper::start_slip(const StampInput& input, Stamped& stamped) {
   const config::Plan& plan = input.plan;
+  put(fields_, plan.slip_fields);
   if (plan.itinerary) {
     const proto::Stop* first = plan.itinerary->current();
     stamped.exchange = first->exchange;
     stamped.routing_key = first->routing_key;
-    if (slip_plan_ != &plan) {
-      slip_template_.clear();
-      proto::put_field(slip_template_, proto::itinerary_header, plan.itinerary->to_json());
-      slip_plan_ = &plan;
-    }
-    put(fields_, slip_template_);
-    return true;
+    return;
   }
-  proto::UuidGenerator::Text run_id = uuids_.next();
-  if (slip_plan_ != &plan) {
-    auto slip = proto::RoutingSlip::start_of(plan.pipeline->steps, std::string(proto::view(run_id)));
-    if (!slip) {
-      stamped.refused_code = 406;
-      stamped.refused_text = slip.error();
-      return false;
-    }
-    slip_template_.clear();
-    slip.value().to_headers(slip_template_);
-    slip_plan_ = &plan;
-  }
-  put(fields_, slip_template_);
+  const proto::UuidGenerator::Text run_id = uuids_.next();
   std::memcpy(fields_.data() + fields_.size() - run_id.size(), run_id.data(), run_id.size());
   stamped.exchange = plan.pipeline->name;
   stamped.routing_key = plan.pipeline->steps.front();
   if (input.missing_exchanges != nullptr && !input.missing_exchanges->empty()) {
-    auto to = with_exchange({plan.pipeline->name, plan.pipeline->steps.front(), plan.pipeline},
+    auto to = with_exchange({plan.pipeline->name, plan.pipeline->steps.front(), plan.pipeline->name},
                             *input.missing_exchanges);
     exchange_ = std::move(to.exchange);
     routing_key_ = std::move(to.routing_key);
     stamped.exchange = exchange_;
     stamped.routing_key = routing_key_;
   }
-  return true;
 }
 
 Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max) {
@@ -144,7 +123,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   const size_t claim_headers_bytes = fields_.size();
   if (plan.pipeline != nullptr || plan.itinerary) {
     if (facts.has_slip) {
-      auto stop = current_stop(table, plan.pipeline, routing_);
+      auto stop = current_stop(table, plan.pipeline, input.routing);
       if (!stop) {
         stamped.refused_code = 406;
         stamped.refused_text = stop.error();
@@ -163,8 +142,8 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
                                "' by its name leads nowhere else";
         return stamped;
       }
-    } else if (!start_slip(input, stamped)) {
-      return stamped;
+    } else {
+      start_slip(input, stamped);
     }
   }
   for (const config::Plan::StaticHeader& fixed : plan.headers) {
@@ -175,7 +154,7 @@ Stamped Stamper::write(Buffer& out, uint16_t channel, const StampInput& input, s
   stamped.message_id = fill_in(edits, plan, header, uuids_, message_id_);
   if (plan.stamp.envelope) {
     proto::put_envelope(fields_, header,
-                        {stamped.message_id, input.publish.routing_key, epoch_ms(), origin_});
+                        {stamped.message_id, input.publish.routing_key, epoch_ms(), input.origin});
   }
   if (facts.has_claim) edits.keep = keep_foreign;
   edits.append = fields_;

@@ -17,12 +17,14 @@ namespace bellhop {
 struct StampInput {
   const proto::Publish& publish;  // the client's
   const proto::ContentHeader& header;
+  const config::RoutingTable& routing;  // the plan's own
   const config::Plan& plan;
+  const std::string& origin;     // the envelope's
   const Claim* claim = nullptr;  // the payload is in a store
   size_t framing_bytes = 0;      // 3 when AC 01 00 goes before the payload
   bool by_name = false;          // published to bellhop.route
   // Pipelines without an exchange: their steps are sent to by their queues. Null: none.
-  const std::vector<const config::Pipeline*>* missing_exchanges = nullptr;
+  const std::vector<std::string>* missing_exchanges = nullptr;
 };
 
 struct Stamped {
@@ -51,7 +53,7 @@ bool had_no_table(Bytes fields);
 // One owner, one thread (the session's); hot path.
 class Stamper {
  public:
-  Stamper(const config::RoutingTable& routing, std::string origin, proto::UuidGenerator& uuids);
+  explicit Stamper(proto::UuidGenerator& uuids) : uuids_(uuids) {}
   // Appends both frames to `out`, or says that the client's own serve, or refuses (406 an unreadable slip or
   // one that leads nowhere, 311 a header that does not fit frame_bytes_max with what the route adds: its
   // slip, headers and envelope). A filled-in message id, the claim's headers and a filled-in delivery mode
@@ -59,16 +61,12 @@ class Stamper {
   Stamped write(Buffer& out, uint16_t channel, const StampInput& input, size_t frame_bytes_max);
 
  private:
-  bool start_slip(const StampInput& input, Stamped& stamped);
+  void start_slip(const StampInput& input, Stamped& stamped);
 
-  const config::RoutingTable& routing_;
-  const std::string origin_;
   proto::UuidGenerator& uuids_;
   Buffer fields_;  // scratch: header fields to append
   std::string exchange_, routing_key_;
   proto::UuidGenerator::Text message_id_{};
-  const config::Plan* slip_plan_ = nullptr;  // whose slip the template is
-  Buffer slip_template_;                     // its three fields; the run id is the last 36 bytes
 };
 
 }  // namespace bellhop

@@ -47,12 +47,12 @@ bool add_system_cas(X509_STORE* store) {
 
 }  // namespace
 
-Result<std::unique_ptr<const TlsContext>> TlsContext::open(const config::Tls& tls) {
-  std::unique_ptr<TlsContext> made(new TlsContext(tls));
+Result<std::shared_ptr<const TlsContext>> TlsContext::open(const config::Tls& tls) {
+  std::shared_ptr<TlsContext> made(new TlsContext(tls));
   Result<void> filled = made->fill();
   ERR_clear_error();
   if (!filled) return Error{filled.error()};
-  return std::unique_ptr<const TlsContext>(std::move(made));
+  return std::shared_ptr<const TlsContext>(std::move(made));
 }
 
 TlsContext::~TlsContext() {

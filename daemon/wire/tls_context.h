@@ -1,6 +1,6 @@
-// What all TLS connections to the broker share: CAs, the client certificate, protocol versions. Made once at
-// start, and only for an amqps:// URL, because OpenSSL and the system's CAs take megabytes. It reads no file
-// later. Immutable: any thread may use it. It outlives every TlsStream.
+// What all TLS connections to the broker share: CAs, the client certificate, protocol versions. Made once for
+// a configuration, and only for an amqps:// URL, because OpenSSL and the system's CAs take megabytes. It
+// reads no file later. Immutable: any thread may use it.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ namespace bellhop {
 
 class TlsContext {
  public:
-  // `tls` must outlive the context. Error: OpenSSL refuses a file or a version, with its words.
-  static Result<std::unique_ptr<const TlsContext>> open(const config::Tls& tls);
+  // Error: OpenSSL refuses a file or a version, with its words.
+  static Result<std::shared_ptr<const TlsContext>> open(const config::Tls& tls);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
@@ -37,7 +37,7 @@ class TlsContext {
   explicit TlsContext(const config::Tls& tls) : tls_(tls) {}
   Result<void> fill();
 
-  const config::Tls& tls_;
+  const config::Tls tls_;
   ssl_ctx_st* context_ = nullptr;
   bio_method_st* buffers_ = nullptr;
 };

@@ -69,9 +69,9 @@ bio_method_st* TlsStream::make_buffers() {
   return method;
 }
 
-TlsStream::TlsStream(const TlsContext& context, const config::BrokerUrl& url)
-    : context_(context), name_(context.name_for(url)), ssl_(SSL_new(context.ssl_context())) {
-  BIO* const bio = BIO_new(context.buffers());
+TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, const config::BrokerUrl& url)
+    : context_(std::move(context)), name_(context_->name_for(url)), ssl_(SSL_new(context_->ssl_context())) {
+  BIO* const bio = BIO_new(context_->buffers());
   if (ssl_ == nullptr || bio == nullptr) {
     BIO_free(bio);
     error_ = "TLS cannot be set up: out of memory";
@@ -105,7 +105,7 @@ int TlsStream::on_verified(int good, X509_STORE_CTX* checked) {
   const auto* const ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(checked, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto* const self = static_cast<TlsStream*>(SSL_get_app_data(ssl));
-  if (!self->context_.verifies()) return 1;
+  if (!self->context_->verifies()) return 1;
   if (self->refused_certificate_.empty()) self->refused_certificate_ = verify_failure(checked, self->name_);
   return 0;
 }
@@ -117,7 +117,7 @@ void TlsStream::fail() {
     ERR_clear_error();
   } else {
     error_ =
-        tls_failure({answer_, answer_bytes_}, SSL_is_init_finished(ssl_) == 0, context_.has_certificate());
+        tls_failure({answer_, answer_bytes_}, SSL_is_init_finished(ssl_) == 0, context_->has_certificate());
   }
 }
 

@@ -24,8 +24,8 @@ namespace bellhop {
 
 class TlsStream {
  public:
-  // A connection to the broker of `url`. `url` and the context must outlive the stream.
-  TlsStream(const TlsContext& context, const config::BrokerUrl& url);
+  // A connection to the broker of `url`.
+  TlsStream(std::shared_ptr<const TlsContext> context, const config::BrokerUrl& url);
   ~TlsStream();
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
@@ -66,8 +66,8 @@ class TlsStream {
   bool encrypt(Outbox& outbox);
   bool write_record(Bytes plain);
 
-  const TlsContext& context_;
-  const std::string& name_;
+  const std::shared_ptr<const TlsContext> context_;
+  const std::string name_;
   ssl_st* ssl_ = nullptr;
   std::unique_ptr<uint8_t[]> in_;  // ciphertext that was received
   size_t in_begin_ = 0, in_end_ = 0;

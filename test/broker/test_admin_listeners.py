@@ -49,10 +49,11 @@ def test_ready_means_that_the_broker_was_reached(watched, bellhop):
     assert admin.get("/readyz").body == "ready\n"
     assert admin.get("/readyz?verbose").body == (
         "[+] broker: reached\n[+] store 'claims': works\n[+] draining: no\nready\n")
-    away = Admin(bellhop({"broker": {"url": f"amqp://127.0.0.1:{free_port()}"}}).admin_socket)
+    away = Admin(bellhop({"broker": {"url": f"amqp://127.0.0.1:{free_port()}", "connect_timeout": "1s"}}).admin_socket)
     assert away.get("/healthz").status == 200
     assert away.get("/readyz").status == 503
-    assert away.get("/readyz").body == "[-] broker: no broker can be reached; the log says why\nnot ready\n"
+    wait_until(lambda: away.get("/readyz").body == "[-] broker: no broker can be reached; the log says why\nnot ready\n", 20,
+               "the end of bellhop's own look")
     assert away.metrics()["bellhop_broker_up", ""] == 0
 
 

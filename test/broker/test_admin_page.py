@@ -85,8 +85,13 @@ def test_it_shows_200_routes_and_none(watched, browse):
 
 
 def test_it_says_what_is_wrong(watched, browse):
-    _, _, url = watched({"broker": {"url": f"amqp://127.0.0.1:{free_port()}"}})
+    daemon, admin, url = watched({"broker": {"url": f"amqp://127.0.0.1:{free_port()}", "connect_timeout": "1s"}})
+    wait_until(lambda: admin.status()["broker"]["state"] == "down", 20, "bellhop's look at the broker")
+    daemon.config_path.write_text("brokr: {}\n")
+    admin.post("/reload")
+    wait_until(lambda: admin.status()["config"]["problems"], 20, "the failed reload")
     document = browse(url)
+    assert "The last reload failed" in document and "brokr" in document
     assert ">not ready</span>" in document and "broker: no broker can be reached" in document
     assert tile(document, "broker") == "down"
 

@@ -8,7 +8,7 @@ import re
 
 from tree import ROOT, sources
 
-AMQP = ["proto", "config", "daemon/ops", "daemon/wire", "daemon/claims", "daemon/broker", "daemon/message", "daemon/pipeline"]
+AMQP = ["proto", "config", "daemon/ops", "daemon/wire", "daemon/claims", "daemon/snapshot", "daemon/broker", "daemon/message", "daemon/pipeline"]
 # The two halves of a session do not know each other; what they share does not know them.
 MAY_INCLUDE = {
     "proto": [],
@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "daemon/claims/filesystem": ["proto", "config", "daemon/ops", "daemon/claims"],
     "daemon/claims/s3": ["proto", "config", "daemon/ops", "daemon/claims"],
     "daemon/wire": ["proto", "config", "daemon/ops"],
+    "daemon/snapshot": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/wire"],
     "daemon/broker": ["proto", "config", "daemon/ops", "daemon/wire"],
     "daemon/message": ["proto", "config", "daemon/ops", "daemon/claims"],
     "daemon/pipeline": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/broker", "daemon/message"],
@@ -27,8 +28,8 @@ MAY_INCLUDE = {
     "daemon/door/amqp/session": [*AMQP, "daemon/door/amqp", "daemon/door/amqp/up", "daemon/door/amqp/down"],
     "daemon/door": ["proto", "config", "daemon/ops", "daemon/door/amqp", "daemon/door/amqp/session"],
     "daemon/admin": ["proto", "config", "daemon/ops"],
-    "daemon/cli": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/wire", "daemon/broker",
-                   "daemon/door", "daemon/admin"],
+    "daemon/cli": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/wire", "daemon/snapshot",
+                   "daemon/broker", "daemon/door", "daemon/admin"],
     "daemon/cli/inspect": ["proto", "config", "daemon/ops", "daemon/claims", "daemon/claims/filesystem", "daemon/claims/s3", "daemon/broker",
                            "daemon/pipeline"],
     "daemon": ["daemon/ops", "daemon/cli", "daemon/cli/inspect"],

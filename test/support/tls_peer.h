@@ -82,7 +82,7 @@ struct TlsRig {
   Identity identity;
   config::Tls tls;
   config::BrokerUrl url;
-  std::unique_ptr<const TlsContext> context;
+  std::shared_ptr<const TlsContext> context;
   SocketPair pair;
   std::unique_ptr<TlsStream> stream;
   std::unique_ptr<TlsPeer> peer;
@@ -98,7 +98,7 @@ struct TlsRig {
     auto opened = TlsContext::open(tls);
     if (!opened) std::abort();
     context = std::move(opened.value());
-    stream = std::make_unique<TlsStream>(*context, url);
+    stream = std::make_unique<TlsStream>(context, url);
   }
   TlsStream::Step step() { return stream->handshake(pair.a); }
   // What the client sent so far, carried to the peer.

@@ -33,7 +33,7 @@ Result<void> Destinations::settle(Destination& to) {
   if (!to.exchange.empty()) {
     const std::string& problem = problem_of(false, to.exchange);
     if (problem.empty()) return {};
-    if (to.pipeline == nullptr) return Error{problem};
+    if (to.pipeline.empty()) return Error{problem};
     to = with_exchange(to, {to.pipeline});
   }
   if (const auto refused = problems_.find({false, ""}); refused != problems_.end())

@@ -134,7 +134,7 @@ class Replaying {
     }
     ++chosen_;
     if (wishes_.to) {
-      item.to = {wishes_.to->exchange, wishes_.to->routing_key, nullptr};
+      item.to = {wishes_.to->exchange, wishes_.to->routing_key};
     } else {
       auto to = return_address(view.fields(), options_.queue, routing_);
       if (!to) return stay(item, to.error() + ": name it with --to");

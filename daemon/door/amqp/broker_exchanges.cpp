@@ -12,10 +12,8 @@ namespace bellhop {
 
 namespace {
 
-using Pipelines = std::vector<const config::Pipeline*>;
-
-bool has(const Pipelines& pipelines, const config::Pipeline& pipeline) {
-  return std::find(pipelines.begin(), pipelines.end(), &pipeline) != pipelines.end();
+bool has(const std::vector<std::string>& pipelines, const std::string& name) {
+  return std::find(pipelines.begin(), pipelines.end(), name) != pipelines.end();
 }
 
 // Exchange types that return a mandatory message and deliver it later all the same: plugins of RabbitMQ and
@@ -26,43 +24,52 @@ bool is_keeping_type(std::string_view type) {
 
 }  // namespace
 
-bool BrokerExchanges::know(const config::Pipeline* pipeline) {
+bool BrokerExchanges::know(const std::string& pipeline) {
+  if (private_channel_ == nullptr || has(known_, pipeline)) return true;
+  ask(pipeline);
+  return false;
+}
+
+bool BrokerExchanges::ask_all() {
   if (private_channel_ == nullptr || know_all()) return true;
-  if (pipeline != nullptr) {
-    if (has(known_, *pipeline)) return true;
-    ask(*pipeline);
-    return false;
-  }
-  for (const config::Pipeline& each : state_.config.pipelines) ask(each);
+  for (const config::Pipeline& each : state_.config().pipelines) ask(each.name);
   return know_all();
 }
 
 bool BrokerExchanges::know_all() const {
-  return known_.size() == state_.config.pipelines.size();
+  const uint64_t generation = state_.snapshot->generation;
+  if (all_known_of_ == generation) return true;
+  const std::vector<config::Pipeline>& pipelines = state_.config().pipelines;
+  if (!std::all_of(pipelines.begin(), pipelines.end(),
+                   [this](const config::Pipeline& each) { return has(known_, each.name); }))
+    return false;
+  all_known_of_ = generation;
+  return true;
 }
 
-void BrokerExchanges::ask(const config::Pipeline& pipeline) {
+void BrokerExchanges::ask(const std::string& pipeline) {
   if (has(known_, pipeline) || has(asked_, pipeline)) return;
-  asked_.push_back(&pipeline);
+  asked_.push_back(pipeline);
   PrivateChannel::Item question;
   question.asks = true;
-  proto::put_exchange_declare_passive(question.frames, private_channel_->id(), pipeline.name);
-  question.done = [this, &pipeline](const PrivateChannel::Outcome& outcome) {
-    std::erase(asked_, &pipeline);
-    known_.push_back(&pipeline);
+  proto::put_exchange_declare_passive(question.frames, private_channel_->id(), pipeline);
+  question.done = [this, pipeline](const PrivateChannel::Outcome& outcome) {
+    std::erase(asked_, pipeline);
+    known_.push_back(pipeline);
     if (outcome.kind != PrivateChannel::Outcome::Kind::refused || outcome.code != 404) return;
-    missing_.push_back(&pipeline);
-    tell_trouble("pipeline without an exchange", pipeline.name,
+    missing_.push_back(pipeline);
+    tell_trouble("pipeline without an exchange", pipeline,
                  "the broker has no exchange of that name: bellhop sends messages to the pipeline's queues "
                  "by the default exchange; with declare: true bellhop declares the exchange and the queues",
-                 state_.who({{"pipeline", pipeline.name}}), spdlog::level::info);
+                 state_.who({{"pipeline", pipeline}}), spdlog::level::info);
   };
   private_channel_->post(std::move(question));
 }
 
-void BrokerExchanges::forget(const config::Pipeline& pipeline) {
-  std::erase(known_, &pipeline);
-  std::erase(missing_, &pipeline);
+void BrokerExchanges::forget(const std::string& pipeline) {
+  all_known_of_ = 0;
+  std::erase(known_, pipeline);
+  std::erase(missing_, pipeline);
 }
 
 std::optional<BrokerExchanges::Keeps> BrokerExchanges::ask_what_it_keeps(

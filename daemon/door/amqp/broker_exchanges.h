@@ -17,8 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "config/routing_table.h"
-
 namespace bellhop {
 
 class PrivateChannel;
@@ -30,14 +28,16 @@ class BrokerExchanges {
   BrokerExchanges(const SessionState& state, PrivateChannel* private_channel)
       : state_(state), private_channel_(private_channel) {}
 
-  // Whether it is known if the pipeline (null: each that is configured) has its exchange; asks if it is not.
-  // A hop that is posted after a question is sent after its answer.
-  bool know(const config::Pipeline* pipeline);
+  // Whether it is known if the pipeline has its exchange; asks if it is not. A hop that is posted after a
+  // question is sent after its answer.
+  bool know(const std::string& pipeline);
+  // The same for each that is configured. ask_all() also asks.
+  bool ask_all();
   bool know_all() const;
-  // Those known to have no exchange.
-  const std::vector<const config::Pipeline*>& missing() const { return missing_; }
+  // The names of those known to have no exchange.
+  const std::vector<std::string>& missing() const { return missing_; }
   // It was not as it was known to be: the next that needs it asks again.
-  void forget(const config::Pipeline& pipeline);
+  void forget(const std::string& pipeline);
 
   // nothing: what it returns no queue has. messages: it delivers later what it returned.
   enum class Keeps { nothing, messages, unknown };
@@ -47,11 +47,13 @@ class BrokerExchanges {
                                          std::function<void(Keeps keeps)> answer);
 
  private:
-  void ask(const config::Pipeline& pipeline);
+  void ask(const std::string& pipeline);
 
   const SessionState& state_;
   PrivateChannel* const private_channel_;
-  std::vector<const config::Pipeline*> asked_, known_, missing_;
+  std::vector<std::string> asked_, known_, missing_;  // pipelines
+  // Of the configuration that is in use; said once for it.
+  mutable uint64_t all_known_of_ = 0;
   std::map<std::string, Keeps> keeps_;
 };
 

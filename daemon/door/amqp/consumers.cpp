@@ -54,6 +54,16 @@ bool Consumers::end(std::string_view tag, bool is_asked) {
   return is_wanted;
 }
 
+void Consumers::find_inputs(const config::RoutingTable& routing) {
+  const auto find = [&routing](Consumer& consumer) {
+    consumer.input = routing.step_of_queue(consumer.queue);
+  };
+  for (auto& [tag, known] : known_) find(known.consumer);
+  for (std::optional<Consumer>& each : asked_) {
+    if (each) find(*each);
+  }
+}
+
 const Consumer* Consumers::find(std::string_view tag) const {
   auto found = known_.find(tag);
   return found == known_.end() ? nullptr : &found->second.consumer;

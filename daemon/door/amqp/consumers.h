@@ -34,6 +34,8 @@ class Consumers {
 
   // Null when there is none. Good until the next change.
   const Consumer* find(std::string_view tag) const;
+  // The configuration is another now.
+  void find_inputs(const config::RoutingTable& routing);
   bool has_no_ack() const { return no_ack_ != 0; }
   size_t size() const { return known_.size(); }
 

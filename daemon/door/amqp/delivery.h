@@ -114,6 +114,7 @@ class Delivery {
   bool waits_for_store() const { return is(State::waiting) || (is(State::fetching) && is_stalled); }
 
   size_t next_store = 0;    // position in the order of stores to ask
+  uint64_t asked_by = 0;    // that order is of this generation of the configuration
   std::string unavailable;  // why the last round could not decide; empty when every store said no
   uint64_t retry_at_ms = 0, give_up_at_ms = 0;
   std::shared_ptr<FetchWatch> watch;  // fetching
@@ -127,6 +128,7 @@ class Delivery {
   bool is_answered = false;           // a get: the client knows that there is nothing for it
   std::string reason;                 // why a store said no, then why it is parked
   ParkReason counted_as = ParkReason::other;
+  std::shared_ptr<ClaimStore> store;  // that was asked last, and has the object open
   std::shared_ptr<LocalObject> object;
 
   StoredClaim stored;       // a return: the publish that came back

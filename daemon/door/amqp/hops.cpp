@@ -92,13 +92,13 @@ void Hops::release(Channel& channel, PublishJob& job) {
   config::PipelineStep input;
   if (hop->input_tag) {
     auto found = channel.inputs.find(*hop->input_tag);
-    if (found != channel.inputs.end()) input = found->second;
+    if (found != channel.inputs.end()) input = job.snapshot->routing->same(found->second);
   }
   using namespace std::chrono;
   int64_t now_s = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
   auto run_id = state_.uuids.next();
   auto next =
-      next_stop(fields, publish.routing_key, input, *state_.shared.routing, proto::view(run_id), now_s);
+      next_stop(fields, publish.routing_key, input, *job.snapshot->routing, proto::view(run_id), now_s);
   if (!next) {
     refusals_.refuse(channel, job, 406, "PRECONDITION_FAILED - " + next.error());
     return;
@@ -145,7 +145,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
   item.routing_key = hop->to.routing_key;
   item.message_id = hop->message_id;
   item.frames = std::move(frames);
-  if (hop->to.pipeline != nullptr && !exchanges_.know(hop->to.pipeline)) {
+  if (!hop->to.pipeline.empty() && !exchanges_.know(hop->to.pipeline)) {
     item.prepare = [this, hop](PrivateChannel::Item& sent) { choose_way(*hop, sent); };
   }
   item.done = [this, hop](const PrivateChannel::Outcome& outcome) { on_outcome(hop, outcome); };
@@ -171,8 +171,8 @@ void Hops::on_outcome(const std::shared_ptr<Hop>& hop, const PrivateChannel::Out
   using Kind = PrivateChannel::Outcome::Kind;
   const bool is_lost = outcome.kind == Kind::returned || outcome.kind == Kind::refused;
   // The broker's exchanges have changed.
-  if (hop->to.pipeline != nullptr && is_lost && (outcome.code == 404 || hop->to.exchange.empty()))
-    exchanges_.forget(*hop->to.pipeline);
+  if (!hop->to.pipeline.empty() && is_lost && (outcome.code == 404 || hop->to.exchange.empty()))
+    exchanges_.forget(hop->to.pipeline);
   if (outcome.kind != Kind::returned) {
     end(*hop, outcome);
     return;

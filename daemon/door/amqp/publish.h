@@ -6,13 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "config/routing_table.h"
 #include "daemon/door/amqp/borrowed_frame.h"
 #include "daemon/door/amqp/session_memory.h"
 #include "daemon/door/amqp/transfer_slots.h"
 #include "daemon/message/stored_claim.h"
 #include "daemon/ops/quota.h"
 #include "daemon/ops/session_meter.h"
+#include "daemon/snapshot/snapshot.h"
 #include "proto/content_header.h"
 #include "proto/method.h"
 
@@ -27,13 +27,14 @@ inline bool is_virtual_exchange(std::string_view name) {
 
 // A publish that cannot be relayed as its frames come: its body goes to a store, or it is a hop.
 struct PublishJob {
-  Buffer method, header;  // payloads as the client sent them
-  const config::Plan* plan = nullptr;
-  PublishMark mark;  // how it is counted; a hop is not, as a publish
+  Buffer method, header;                     // payloads as the client sent them
+  std::shared_ptr<const Snapshot> snapshot;  // that it follows; null: it was refused before that was clear
+  const config::Plan* plan = nullptr;        // the snapshot's
+  PublishMark mark;                          // how it is counted; a hop is not, as a publish
   bool hop = false;
   Buffer body;                     // a hop below the threshold: the payload
   std::unique_ptr<Upload> upload;  // null: the body is in `body`
-  ClaimStore* store = nullptr;
+  std::shared_ptr<ClaimStore> store;
   bool is_done = false;       // complete, and the upload (if any) has its outcome
   uint16_t refused_code = 0;  // done: not 0 when the publish is refused
   std::string refused_text;
@@ -83,7 +84,6 @@ struct PublishAssembly {
   bool is_decoded = false;
   proto::Publish publish;
   proto::ContentHeader content;
-  const config::Plan* plan = nullptr;
   bool hop = false;
   uint64_t body_bytes = 0, received_bytes = 0;
   Buffer start;  // raw body frames that came before the third body byte

@@ -20,7 +20,7 @@ namespace bellhop {
 struct SessionState {
   SessionState(Shared& all, uint64_t id, Door door, std::string peer)
       : shared(all),
-        config(*all.config),
+        snapshot(all.current.get()),
         session_id(id),
         meter(*all.meter, id, door, std::move(peer)),
         uuids(random_bytes) {}
@@ -33,7 +33,9 @@ struct SessionState {
   }
 
   Shared& shared;
-  const config::Config& config;
+  // Changes between two turns only, once the handshake is done (session.cpp).
+  std::shared_ptr<const Snapshot> snapshot;
+  const config::Config& config() const { return *snapshot->config; }
   const uint64_t session_id;
   mutable SessionMeter meter;  // counting changes nothing for anybody
   proto::UuidGenerator uuids;

@@ -1,27 +1,21 @@
-// Shared: what all sessions of the process share. Immutable but for the counters. Outlives every session.
+// Shared: what all sessions of the process share. Outlives every session.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 
-#include "config/routing_table.h"
 #include "daemon/broker/broker_nodes.h"
-#include "daemon/claims/stores.h"
 #include "daemon/door/amqp/spill_file.h"
 #include "daemon/ops/budget.h"
 #include "daemon/ops/meter.h"
 #include "daemon/ops/quota.h"
-#include "daemon/wire/tls_context.h"
+#include "daemon/snapshot/snapshot.h"
 
 namespace bellhop {
 
 struct Shared {
-  std::shared_ptr<const config::Config> config;
-  std::unique_ptr<config::RoutingTable> routing;
-  std::unique_ptr<Stores> stores;
-  std::unique_ptr<const TlsContext> tls;  // null: no URL is an amqps:// one
+  CurrentSnapshot current;
   std::unique_ptr<Budget> budget;
   std::unique_ptr<Meter> meter;
   SpillSpace spill;
@@ -31,7 +25,6 @@ struct Shared {
   Quota remembered{uint64_t{32} << 20};  // what all sessions remember of publishes that may come back
   std::unique_ptr<Quota>
       hop_bodies;  // limits.inflight_bytes: of hops that are collected, until they are whole
-  std::string host;
 };
 
 }  // namespace bellhop

@@ -46,12 +46,6 @@ TEST_CASE("the file may say where it is, and open a TCP address for looking", "[
   CHECK_FALSE(loaded("").config.admin.tcp);
 }
 
-TEST_CASE("admin.watch is told to have no effect yet", "[config]") {
-  CHECK(loaded("admin: { watch: true }").warnings ==
-        Lines{"f:2:17: admin.watch: has no effect yet: bellhop reads this file at start only"});
-  CHECK(loaded("admin: { watch: false }").warnings == Lines{});
-}
-
 TEST_CASE("what is wrong with admin", "[config]") {
   CHECK(loaded("admin: { socket: \"\" }").errors == Lines{"f:2:18: admin.socket: is empty, allowed: a path"});
   CHECK(

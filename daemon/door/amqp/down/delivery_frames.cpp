@@ -32,7 +32,7 @@ bool DeliveryFrames::begin(Channel& channel, DeliveryKind kind, const Frame& fra
     auto deliver = decode_deliver(frame.payload);
     if (!deliver) return false;
     out.tag = deliver.value().delivery_tag;
-    if (channel.consumers.has_no_ack() || !state_.config.pipelines.empty()) {
+    if (channel.consumers.has_no_ack() || !state_.config().pipelines.empty()) {
       const Consumer* consumer = channel.consumers.find(deliver.value().consumer_tag);
       out.no_ack = consumer != nullptr && consumer->no_ack;
       remember_input(channel, consumer != nullptr ? consumer->input : config::PipelineStep{},
@@ -43,10 +43,10 @@ bool DeliveryFrames::begin(Channel& channel, DeliveryKind kind, const Frame& fra
     auto got = decode_get_ok(frame.payload);
     if (!got) return false;
     out.tag = got.value().delivery_tag;
-    if (!state_.config.pipelines.empty()) {
+    if (!state_.config().pipelines.empty()) {
       const bool is_known = !channel.gets_awaited.empty();
       remember_input(channel,
-                     is_known ? state_.shared.routing->step_of_queue(channel.gets_awaited.front().queue)
+                     is_known ? state_.snapshot->routing->step_of_queue(channel.gets_awaited.front().queue)
                               : config::PipelineStep{},
                      got.value().exchange);
     }
@@ -68,7 +68,7 @@ bool DeliveryFrames::begin(Channel& channel, DeliveryKind kind, const Frame& fra
 // A hop may name its input by tag only. The queue that the input came from (`input`), else its exchange,
 // then tells the pipeline, and the step of a message without a slip.
 void DeliveryFrames::remember_input(Channel& channel, config::PipelineStep input, std::string_view exchange) {
-  if (input.pipeline == nullptr) input.pipeline = state_.shared.routing->pipeline(exchange);
+  if (input.pipeline == nullptr) input.pipeline = state_.snapshot->routing->pipeline(exchange);
   if (input.pipeline == nullptr) return;
   auto& known = channel.inputs;
   if (known.size() > 1024 && known.size() > 2 * channel.tags.client_unsettled()) {

@@ -104,33 +104,42 @@ void Fetcher::fail(const std::shared_ptr<Delivery>& delivery, const std::string&
 // What bellhop stored itself comes back from where it went; whatever else a message claims comes only from
 // the listed stores.
 bool Fetcher::may_ask(const Delivery& delivery, const std::string& store) const {
-  const std::vector<std::string>& listed = state_.config.consume_stores;
+  const std::vector<std::string>& listed = state_.config().consume_stores;
   return listed.empty() || delivery.stored.claim() ||
          std::find(listed.begin(), listed.end(), store) != listed.end();
 }
 
-std::vector<ClaimStore*> Fetcher::order_of_stores(const Delivery& delivery) const {
-  std::vector<ClaimStore*> order;
-  auto add = [&](ClaimStore* store) {
+std::vector<std::shared_ptr<ClaimStore>> Fetcher::order_of_stores(const Delivery& delivery) const {
+  std::vector<std::shared_ptr<ClaimStore>> order;
+  auto add = [&](const std::shared_ptr<ClaimStore>& store) {
     if (store != nullptr && may_ask(delivery, store->name()) &&
         std::find(order.begin(), order.end(), store) == order.end())
       order.push_back(store);
   };
-  const Stores& stores = *state_.shared.stores;
+  const Stores& stores = *state_.snapshot->stores;
+  add(delivery.stored.store());
   if (!delivery.named_store.empty()) add(stores.find(delivery.named_store));
   add(stores.fallback());
-  for (const auto& store : stores.all()) add(store.get());
+  for (const auto& store : stores.all()) add(store);
   return order;
 }
 
 void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
-  std::vector<ClaimStore*> order = order_of_stores(*delivery);
+  if (const uint64_t now = state_.snapshot->generation; std::exchange(delivery->asked_by, now) != now) {
+    delivery->next_store = 0;  // there may be other stores
+    delivery->unavailable.clear();
+  }
+  const std::vector<std::shared_ptr<ClaimStore>> order = order_of_stores(*delivery);
   if (order.empty()) {
     hold(delivery, "claim " + delivery->key + ": no store is configured");
     return;
   }
   if (delivery->next_store == order.size()) {
-    // A payload is missing only if every store is available and says so.
+    // A payload is missing only if every store is available and says so. The one that the message names may
+    // have been taken out of the configuration by mistake.
+    const std::string& named = delivery->named_store;
+    if (delivery->unavailable.empty() && !named.empty() && state_.snapshot->stores->find(named) == nullptr)
+      delivery->unavailable = "claim " + delivery->key + ": store '" + named + "' is not configured";
     if (!delivery->unavailable.empty()) {
       hold(delivery, delivery->unavailable);
     } else {
@@ -138,11 +147,12 @@ void Fetcher::ask(const std::shared_ptr<Delivery>& delivery) {
     }
     return;
   }
-  order[delivery->next_store]->fetch(delivery->key, delivery->expected, delivery->watch, executor_,
-                                     [this, weak = std::weak_ptr(delivery)](FetchResult result) {
-                                       auto alive = weak.lock();
-                                       if (alive != nullptr) fetched(alive, std::move(result));
-                                     });
+  delivery->store = order[delivery->next_store];
+  delivery->store->fetch(delivery->key, delivery->expected, delivery->watch, executor_,
+                         [this, weak = std::weak_ptr(delivery)](FetchResult result) {
+                           auto alive = weak.lock();
+                           if (alive != nullptr) fetched(alive, std::move(result));
+                         });
 }
 
 void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult result) {
@@ -181,9 +191,8 @@ void Fetcher::fetched(const std::shared_ptr<Delivery>& delivery, FetchResult res
 
 // The store that gave it may be another than the message names.
 void Fetcher::tell_restored(const Delivery& delivery, const LocalObject& object) const {
-  const std::vector<ClaimStore*> order = order_of_stores(delivery);
   LogFields fields = about(state_, delivery);
-  if (delivery.next_store < order.size()) fields.add({"from", order[delivery.next_store]->name()});
+  fields.add({"from", delivery.store->name()});
   log_debug("payload restored", fields.add({"size", object.size_bytes()}));
 }
 
@@ -191,7 +200,7 @@ void Fetcher::hold(const std::shared_ptr<Delivery>& delivery, const std::string&
   const uint64_t now = host_.now_ms();
   delivery->wait_for_store(why);
   if (delivery->give_up_at_ms == 0) {
-    delivery->give_up_at_ms = delivery->quiet_since_ms + state_.config.hold_max_ms;
+    delivery->give_up_at_ms = delivery->quiet_since_ms + state_.config().hold_max_ms;
     if (may_not_wait(*delivery)) {
       give_up(delivery);
       return;
@@ -228,7 +237,7 @@ std::optional<uint64_t> Fetcher::tick() {
 
 uint64_t Fetcher::patience_ms(const Delivery& delivery) const {
   if (may_not_wait(delivery)) return stalled_after_ms;
-  return std::max<uint64_t>(state_.config.hold_max_ms, stalled_after_ms);
+  return std::max<uint64_t>(state_.config().hold_max_ms, stalled_after_ms);
 }
 
 // A fetch is silent while its store has neither answered nor read a piece; one that waits for its turn, while

@@ -65,7 +65,7 @@ class Fetcher {
   void fetched(const std::shared_ptr<Delivery>& delivery, FetchResult result);
   void fail(const std::shared_ptr<Delivery>& delivery, const std::string& why);
   bool may_ask(const Delivery& delivery, const std::string& store) const;
-  std::vector<ClaimStore*> order_of_stores(const Delivery& delivery) const;
+  std::vector<std::shared_ptr<ClaimStore>> order_of_stores(const Delivery& delivery) const;
 
   const SessionState& state_;
   SessionHost& host_;

@@ -61,7 +61,7 @@ void Undeliverable::take(const std::shared_ptr<Delivery>& delivery) {
     settle(*channel, delivery);
     return;
   }
-  if (state_.config.undeliverable_reject && !delivery->no_ack) {
+  if (state_.config().undeliverable_reject && !delivery->no_ack) {
     proxy_acks_.reject(*channel, delivery->tag, false);
     delivery->tag = 0;
     settle(*channel, delivery);

@@ -115,7 +115,7 @@ void Handshake::on_start_ok(const Frame& frame) {
   Login login = login_of(start_ok.mechanism, start_ok.response);
   client_user_ = login.user;
   if (!check_client(start_ok)) return;
-  const config::Broker& broker = state_.config.broker;
+  const config::Broker& broker = state_.config().broker;
   if (broker.has_credentials()) {
     const std::string& user = broker.username_for(url_);
     const std::string& password = broker.password_for(url_);
@@ -182,11 +182,11 @@ void Handshake::on_tune(const Tune& offered) {
   // client gets it.
   uint16_t broker_max = offered.channel_max == 0 ? uint16_t{65535} : offered.channel_max;
   offered_.channel_max = broker_max == 1 ? uint16_t{1} : static_cast<uint16_t>(broker_max - 1);
-  offered_.channel_max = std::min(offered_.channel_max, state_.config.limits.channels_per_session);
+  offered_.channel_max = std::min(offered_.channel_max, state_.config().limits.channels_per_session);
   state_.private_channel_id = broker_max == 1 ? uint16_t{0} : uint16_t{1};
   broker_heartbeat_offer_s_ = offered.heartbeat_s;
   offered_.heartbeat_s =
-      static_cast<uint16_t>(std::min<uint32_t>(state_.config.broker.heartbeat_ms / 1000, 65535));
+      static_cast<uint16_t>(std::min<uint32_t>(state_.config().broker.heartbeat_ms / 1000, 65535));
   put_tune(to_client_.tail(), method::connection_tune, offered_);
   step_ = Step::tune_ok;
 }
@@ -239,7 +239,7 @@ void Handshake::on_open(const Frame& frame) {
     host_.close_connection(502, "SYNTAX_ERROR - connection.open: " + asked.error(), method::connection_open);
     return;
   }
-  const config::Broker& broker = state_.config.broker;
+  const config::Broker& broker = state_.config().broker;
   vhost_ = asked.value();
   if (!broker.vhosts.empty() &&
       std::find(broker.vhosts.begin(), broker.vhosts.end(), vhost_) == broker.vhosts.end()) {

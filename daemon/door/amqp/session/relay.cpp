@@ -9,14 +9,14 @@ Relay::Relay(SessionState& state, SessionHost& host, SessionMemory& memory, Outb
              Outbox& broker_outbox, const std::shared_ptr<Executor>& executor)
     : state_(state),
       memory_(memory),
-      slots_(state.config.limits.transfers_per_session),
+      slots_(state.config().limits.transfers_per_session),
       channels_(memory, state.meter),
       to_client_(client_outbox),
       to_broker_(broker_outbox),
       private_channel_(state.private_channel_id == 0
                            ? nullptr
                            : std::make_unique<PrivateChannel>(state.private_channel_id, broker_outbox)),
-      stamper_(*state.shared.routing, state.config.service + "@" + state.shared.host, state.uuids),
+      stamper_(state.uuids),
       proxy_acks_(to_broker_),
       tracker_(state, to_client_),
       closing_(state, host, channels_, to_client_, to_broker_, *this, *this),
@@ -51,6 +51,14 @@ void Relay::pump() {
     publish_pump_.pump();
     delivery_pump_.pump();
   } while (closing_.pump());
+}
+
+void Relay::use(std::shared_ptr<const Snapshot> snapshot) {
+  state_.snapshot.swap(snapshot);  // the former one is needed until nothing points into it
+  state_.meter.use(state_.snapshot->names);
+  for (const auto& channel : channels_.all()) {
+    if (channel != nullptr) channel->find_inputs(*state_.snapshot->routing);
+  }
 }
 
 std::optional<uint64_t> Relay::tick() {

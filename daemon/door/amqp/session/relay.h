@@ -41,6 +41,8 @@ class Relay final : private UpperHalf, private LowerHalf {
   // Does what can be done now of what waited. Once a turn, after the frames and before the
   // flush.
   void pump();
+  // Between two turns. What begins from here on follows this configuration.
+  void use(std::shared_ptr<const Snapshot> snapshot);
   // Copies what is still borrowed from the links' buffers. At the end of a turn.
   void detach_client_frames() { publish_frames_.detach_borrowed(); }
   void detach_broker_frames() { delivery_frames_.detach_borrowed(); }

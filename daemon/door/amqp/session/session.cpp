@@ -27,6 +27,7 @@ Session::Session(Shared& shared, Accepted accepted, uint64_t id, std::string ref
                  std::function<void(uint64_t id)> ended)
     : shared_(shared),
       id_(id),
+      opened_with_(shared.current.get()->config),
       tcp_(accepted.tcp),
       peer_(std::move(accepted.peer)),
       refusal_(std::move(refusal)),
@@ -60,6 +61,10 @@ Result<void> Session::open_loop() {
     return Error{std::string("cannot start a thread: ") + error.what()};
   }
   return {};
+}
+
+void Session::look_at_configuration() {
+  mailbox_->post([] {});
 }
 
 void Session::drain() {
@@ -102,8 +107,8 @@ void Session::run() {
   client_ = std::make_unique<Link>(std::move(fd_), *this);
   uv_timer_init(&loop_, &timer_);
   timer_.data = this;
-  client_deadline_ms_ = uv_now(&loop_) + state_.config.limits.handshake_timeout_ms;
-  schedule_tick(state_.config.limits.handshake_timeout_ms);
+  client_deadline_ms_ = uv_now(&loop_) + state_.config().limits.handshake_timeout_ms;
+  schedule_tick(state_.config().limits.handshake_timeout_ms);
   if (auto started = client_->start(&loop_); !started) {
     end_reason_ = started.error();
     finish();
@@ -137,6 +142,8 @@ void Session::on_end(Link& link, std::string reason) {
 void Session::turn() {
   if (finished_) return;
   state_.meter.now_ms = static_cast<uint32_t>(now_ms());
+  if (relay_ != nullptr && shared_.current.generation() != state_.snapshot->generation)
+    relay_->use(shared_.current.get());
   if (stage_ == Stage::greeting) greet();
   stalled_ = false;
   if (state_.client_gone) client_->outbox().clear();

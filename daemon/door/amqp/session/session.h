@@ -41,6 +41,8 @@ class Session final : public LinkOwner, public SessionHost {
   // called.
   Result<void> start();
 
+  // Any thread. Makes a turn, which begins with that.
+  void look_at_configuration();
   // Any thread. Ends once nothing is unsettled.
   void drain();
   // Any thread. Ends now, politely: connection.close 320, and a third of `within_ms` for its answer. The log
@@ -144,7 +146,8 @@ class Session final : public LinkOwner, public SessionHost {
 
   Shared& shared_;
   const uint64_t id_;
-  const config::TcpListen* tcp_;
+  const std::shared_ptr<const config::Config> opened_with_;
+  const config::TcpListen* tcp_;  // of opened_with_; null: a Unix socket
   const std::string peer_, refusal_;
   std::string broker_name_;
   std::function<void(uint64_t)> ended_;

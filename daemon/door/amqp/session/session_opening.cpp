@@ -35,8 +35,8 @@ void Session::greet() {
     return;
   }
   stage_ = Stage::connecting;
-  connector_ = std::make_unique<Connector>(&loop_, state_.config.broker, shared_.tls.get(), shared_.nodes,
-                                           [this](Result<Connected> result) {
+  connector_ = std::make_unique<Connector>(&loop_, state_.config().broker, state_.snapshot->tls,
+                                           shared_.nodes, [this](Result<Connected> result) {
                                              connected(std::move(result));
                                              turn();
                                            });

@@ -185,7 +185,7 @@ void ClientMethods::consume(Channel& channel, const proto::Frame& frame) {
   if (!consume) return;
   proto::Consume& asked = consume.value();
   Consumer consumer{asked.queue.empty() ? channel.last_queue : std::move(asked.queue), asked.no_ack};
-  consumer.input = state_.shared.routing->step_of_queue(consumer.queue);
+  consumer.input = state_.snapshot->routing->step_of_queue(consumer.queue);
   // A delivery may come before consume-ok is looked at, so a named consumer is known from now on.
   channel.consumers.ask(asked.consumer_tag, std::move(consumer), !asked.nowait);
 }

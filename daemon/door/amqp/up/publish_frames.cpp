@@ -67,7 +67,7 @@ void PublishFrames::out_of_place(const Channel& channel) {
 
 const config::Plan* PublishFrames::plan_for(const proto::Publish& publish,
                                             const proto::ContentHeader& header) const {
-  const config::RoutingTable& routing = *state_.shared.routing;
+  const config::RoutingTable& routing = *state_.snapshot->routing;
   if (publish.exchange == route_exchange) return routing.by_name(publish.routing_key);
   return &routing.find(publish.exchange, publish.routing_key, header.header_fields());
 }
@@ -107,21 +107,15 @@ bool PublishFrames::on_header(Channel& channel, const proto::Frame& frame) {
   in.is_decoded = true;
   in.body_bytes = in.content.body_bytes;
   in.hop = in.publish.exchange == next_exchange;
-  in.plan = plan_for(in.publish, in.content);
-  const config::Limits& limits = state_.config.limits;
+  const config::Limits& limits = state_.config().limits;
   if (in.body_bytes > limits.message_bytes) {
-    refuse(channel, 406,
+    refuse(channel, plan_for(in.publish, in.content), 406,
            "PRECONDITION_FAILED - message of " + std::to_string(in.body_bytes) +
                " bytes is larger than limits.message_bytes (" + std::to_string(limits.message_bytes) + ")",
            true);
-  } else if (in.plan == nullptr) {
-    refuse(channel, 404,
-           "NOT_FOUND - no route '" + std::string(in.publish.routing_key) +
-               "' of bellhop says where a message goes (by slip, to, or match without wildcards)",
-           true);
   } else if (!in.hop && in.content.has(proto::user_id) && state_.has_own_login &&
              in.content.text(proto::user_id) != state_.broker_user) {
-    refuse(channel, 406,
+    refuse(channel, plan_for(in.publish, in.content), 406,
            "PRECONDITION_FAILED - user_id property set to '" + std::string(in.content.text(proto::user_id)) +
                "' but authenticated user was '" + state_.broker_user + "'",
            true);
@@ -179,13 +173,11 @@ bool PublishFrames::on_body(Channel& channel, const proto::Frame& frame) {
   return true;
 }
 
-ClaimStore* PublishFrames::store_for(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
-                                     const proto::Publish& publish) const {
+bool PublishFrames::is_offloaded(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
+                                 const proto::Publish& publish) {
   const config::ClaimCheck& rule = plan.claim_check;
-  if (!rule.offloads() || body_bytes < rule.threshold_bytes) return nullptr;
-  if (rule.pass_already_framed && framing != proto::Framing::raw) return nullptr;
-  if (is_direct_reply(publish)) return nullptr;
-  return state_.shared.stores->find(rule.store);
+  return rule.offloads() && body_bytes >= rule.threshold_bytes &&
+         !(rule.pass_already_framed && framing != proto::Framing::raw) && !is_direct_reply(publish);
 }
 
 // A slip's step is sent to its pipeline's exchange, or to its queue where there is none. False: the broker
@@ -193,41 +185,51 @@ ClaimStore* PublishFrames::store_for(const config::Plan& plan, uint64_t body_byt
 bool PublishFrames::knows_destination(const config::Plan& plan, const proto::ContentHeader& header) {
   if (plan.pipeline == nullptr && !plan.itinerary) return true;
   if (exchanges_.know_all()) return true;
-  if (carries_slip(header.header_fields())) return exchanges_.know(nullptr);
-  return plan.pipeline == nullptr || exchanges_.know(plan.pipeline);
+  if (carries_slip(header.header_fields())) return exchanges_.ask_all();
+  return plan.pipeline == nullptr || exchanges_.know(plan.pipeline->name);
 }
 
-// False: the publish has to wait for a transfer to end, or for an answer of the broker.
+// The plan is looked up here and not with the header: what is half arrived when a new configuration comes has
+// followed none yet. False: the publish has to wait for a transfer to end, or for an answer of the broker.
 bool PublishFrames::begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
                           proto::Framing framing) {
   PublishAssembly& in = channel.in;
-  ClaimStore* store = store_for(*in.plan, in.body_bytes, framing, publish);
-  if (!knows_destination(*in.plan, header)) return false;
+  const config::Plan* const plan = plan_for(publish, header);
+  if (plan == nullptr) {
+    refuse(channel, nullptr, 404,
+           "NOT_FOUND - no route '" + std::string(publish.routing_key) +
+               "' of bellhop says where a message goes (by slip, to, or match without wildcards)",
+           true);
+    return true;
+  }
+  if (!knows_destination(*plan, header)) return false;
   std::erase(borrowing_, channel.id);
-  if (store != nullptr || in.hop) {
-    if (!begin_job(channel, store)) {
+  const bool offloaded = is_offloaded(*plan, in.body_bytes, framing, publish);
+  if (offloaded || in.hop) {
+    if (!begin_job(channel, *plan, offloaded)) {
       borrowing_.push_back(channel.id);
       return false;
     }
     return true;
   }
-  const bool frame_it = needs_inline_prefix(in.plan->claim_check, framing, is_direct_reply(publish));
-  begin_relay(channel, publish, header, frame_it ? proto::claim_prefix_bytes : 0);
+  const bool frame_it = needs_inline_prefix(plan->claim_check, framing, is_direct_reply(publish));
+  begin_relay(channel, *plan, publish, header, frame_it ? proto::claim_prefix_bytes : 0);
   return true;
 }
 
-void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
+void PublishFrames::begin_relay(Channel& channel, const config::Plan& plan, const proto::Publish& publish,
                                 const proto::ContentHeader& header, size_t framing_bytes) {
   PublishAssembly& in = channel.in;
   const bool direct = channel.publishes.empty();
   Buffer queued;
   Buffer& out = direct ? to_broker_.tail() : queued;
-  Stamped stamped = stamper_.write(out, channel.id,
-                                   {publish, header, *in.plan, nullptr, framing_bytes,
-                                    publish.exchange == route_exchange, &exchanges_.missing()},
-                                   state_.frame_bytes_max);
+  Stamped stamped =
+      stamper_.write(out, channel.id,
+                     {publish, header, *state_.snapshot->routing, plan, state_.snapshot->origin, nullptr,
+                      framing_bytes, publish.exchange == route_exchange, &exchanges_.missing()},
+                     state_.frame_bytes_max);
   if (stamped.refused_code != 0) {
-    refuse(channel, stamped.refused_code, std::move(stamped.refused_text));
+    refuse(channel, &plan, stamped.refused_code, std::move(stamped.refused_text));
     return;
   }
   std::unique_ptr<Sent> sent;
@@ -240,7 +242,7 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
     sent->framed = framing_bytes != 0;
     sent->stored.sent();
   }
-  const PublishMark mark = state_.meter.begin_publish(in.plan->number, in.body_bytes);
+  const PublishMark mark = state_.meter.begin_publish(plan.counter, in.body_bytes);
   in.stage = PublishAssembly::Stage::relaying;
   if (direct) {
     if (stamped.as_it_is) {
@@ -268,21 +270,23 @@ void PublishFrames::begin_relay(Channel& channel, const proto::Publish& publish,
   channel.publishes.push(std::move(entry));
 }
 
-bool PublishFrames::begin_job(Channel& channel, ClaimStore* store) {
-  if (store != nullptr && !jobs_.has_place()) return false;
-  if (jobs_.begin(channel, store)) return true;
-  refuse(channel, 406,
+bool PublishFrames::begin_job(Channel& channel, const config::Plan& plan, bool offloaded) {
+  if (offloaded && !jobs_.has_place()) return false;
+  if (jobs_.begin(channel, plan, offloaded ? state_.snapshot->stores->find(plan.claim_check.store) : nullptr))
+    return true;
+  refuse(channel, &plan, 406,
          "PRECONDITION_FAILED - a hop of " + std::to_string(channel.in.body_bytes) +
              " bytes is not offloaded, and with the others that are arriving it is more than "
              "limits.inflight_bytes (" +
-             std::to_string(state_.config.limits.inflight_bytes) +
+             std::to_string(state_.config().limits.inflight_bytes) +
              "): configure claim_check.store, or raise the limit");
   return true;
 }
 
-void PublishFrames::refuse(Channel& channel, uint16_t code, std::string text, bool closes) {
+void PublishFrames::refuse(Channel& channel, const config::Plan* plan, uint16_t code, std::string text,
+                           bool closes) {
   std::erase(borrowing_, channel.id);
-  jobs_.refuse(channel, code, std::move(text), closes);
+  jobs_.refuse(channel, plan, code, std::move(text), closes);
 }
 
 // The last byte of the publish came.

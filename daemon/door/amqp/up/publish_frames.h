@@ -55,14 +55,15 @@ class PublishFrames {
   bool begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
              proto::Framing framing);
   bool knows_destination(const config::Plan& plan, const proto::ContentHeader& header);
-  void begin_relay(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
-                   size_t framing_bytes);
-  bool begin_job(Channel& channel, ClaimStore* store);
-  void refuse(Channel& channel, uint16_t code, std::string text, bool closes = false);
+  void begin_relay(Channel& channel, const config::Plan& plan, const proto::Publish& publish,
+                   const proto::ContentHeader& header, size_t framing_bytes);
+  bool begin_job(Channel& channel, const config::Plan& plan, bool offloaded);
+  void refuse(Channel& channel, const config::Plan* plan, uint16_t code, std::string text,
+              bool closes = false);
   void finish(Channel& channel);
-  // The store for this publish's body, null when it is not offloaded.
-  ClaimStore* store_for(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
-                        const proto::Publish& publish) const;
+  // Whether this publish's body goes to the plan's store.
+  static bool is_offloaded(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
+                           const proto::Publish& publish);
   const config::Plan* plan_for(const proto::Publish& publish, const proto::ContentHeader& header) const;
 
   const SessionState& state_;

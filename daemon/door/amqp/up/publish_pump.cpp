@@ -81,10 +81,10 @@ void PublishPump::release_job(Channel& channel, PublishJob& job) {
   const Claim& claim = *job.stored.claim();
   Buffer& out = to_broker_.tail();
   bool by_name = publish.value().exchange == route_exchange;
-  Stamped stamped =
-      stamper_.write(out, channel.id,
-                     {publish.value(), header.value(), *job.plan, &claim, 0, by_name, &exchanges_.missing()},
-                     state_.frame_bytes_max);
+  Stamped stamped = stamper_.write(out, channel.id,
+                                   {publish.value(), header.value(), *job.snapshot->routing, *job.plan,
+                                    job.snapshot->origin, &claim, 0, by_name, &exchanges_.missing()},
+                                   state_.frame_bytes_max);
   if (stamped.refused_code != 0) {
     refusals_.refuse(channel, job, stamped.refused_code, stamped.refused_text);
     return;

@@ -21,22 +21,23 @@ void UploadJobs::push(Channel& channel, std::shared_ptr<PublishJob> job) {
   channel.publishes.push(std::move(entry));
 }
 
-bool UploadJobs::begin(Channel& channel, ClaimStore* store) {
+bool UploadJobs::begin(Channel& channel, const config::Plan& plan, std::shared_ptr<ClaimStore> store) {
   PublishAssembly& in = channel.in;
   QuotaShare reserved;
   // What is collected in memory is freed only when its client completes it, so there must be a place for the
   // whole of it from the beginning.
   if (store == nullptr && !(reserved = QuotaShare(*state_.shared.hop_bodies, in.body_bytes))) return false;
   auto job = job_of(in);
-  job->plan = in.plan;
+  job->snapshot = state_.snapshot;
+  job->plan = &plan;
   job->hop = in.hop;
-  if (!in.hop) job->mark = state_.meter.begin_publish(in.plan->number, in.body_bytes);
+  if (!in.hop) job->mark = state_.meter.begin_publish(plan.counter, in.body_bytes);
   job->memory = MemoryLease(memory_, store == nullptr ? MemoryUse::arriving_hop : MemoryUse::publish, 0);
   if (store == nullptr) {
     job->reserved = std::move(reserved);
   } else {
-    job->store = store;
     job->upload = store->begin(in.body_bytes, executor_);
+    job->store = std::move(store);
     job->slot = slots_.take();
   }
   in.job = job;
@@ -50,14 +51,12 @@ bool UploadJobs::begin(Channel& channel, ClaimStore* store) {
   return true;
 }
 
-void UploadJobs::refuse(Channel& channel, uint16_t code, std::string text, bool closes) {
+void UploadJobs::refuse(Channel& channel, const config::Plan* plan, uint16_t code, std::string text,
+                        bool closes) {
   channel.in.stage = PublishAssembly::Stage::dropping;
   auto job = job_of(channel.in);
   job->hop = channel.in.hop;
-  // Of a route that is not there it is nobody's.
-  if (!job->hop)
-    job->mark = state_.meter.begin_publish(
-        channel.in.plan != nullptr ? channel.in.plan->number : state_.config.routes.size(), 0);
+  if (!job->hop) job->mark = state_.meter.begin_publish(plan != nullptr ? plan->counter : 0, 0);
   job->is_done = true;
   job->refused_code = code;
   job->refused_text = std::move(text);
@@ -93,7 +92,7 @@ void UploadJobs::finish(const std::shared_ptr<PublishJob>& job) {
 
 void UploadJobs::uploaded(PublishJob& job, Result<Claim> result) {
   if (result) {
-    job.stored.stored(*job.store, std::move(result.value()));
+    job.stored.stored(job.store, std::move(result.value()));
     if (has_trouble()) {
       const std::string store = "store '" + job.store->name() + "'";
       trouble_over(trouble_publish_refused, store, "store takes payloads again",

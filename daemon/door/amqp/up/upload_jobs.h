@@ -25,10 +25,10 @@ class UploadJobs {
   bool has_place() const { return !slots_.is_full() || slots_.finishing() == 0; }
   // The publish that is arriving becomes a job at the end of its channel's queue; without a store it is
   // collected in memory. False: there is no memory for it, and nothing was done.
-  bool begin(Channel& channel, ClaimStore* store);
+  bool begin(Channel& channel, const config::Plan& plan, std::shared_ptr<ClaimStore> store);
   // The publish that is arriving is refused. A job of the channel's queue, since the refusal comes in its
-  // turn.
-  void refuse(Channel& channel, uint16_t code, std::string text, bool closes);
+  // turn. `plan` is null where no route has the name.
+  void refuse(Channel& channel, const config::Plan* plan, uint16_t code, std::string text, bool closes);
   // A piece of the body of the job that is arriving.
   void add(const std::shared_ptr<PublishJob>& job, Bytes payload);
   // Its last piece came.

@@ -13,7 +13,7 @@ namespace {
 
 struct Daemon {
   Daemon() {
-    sources.service = "orders-api";
+    sources.service = [] { return "orders-api"; };
     sources.version = "1.2.3";
     sources.meter = &meter;
     sources.reload = &reload;
@@ -21,6 +21,7 @@ struct Daemon {
     sources.scratch_bytes = [] { return uint64_t{8}; };
     sources.is_draining = [this] { return drains != 0; };
     sources.drain = [this] { ++drains; };
+    sources.request_reload = [this] { return drains != 0 ? uint64_t{0} : ++reloads; };
   }
   static config::Config configured() {
     return config::load_text(R"(
@@ -39,6 +40,7 @@ routes: [{ name: "a \"b\"", match: { exchange: orders } }]
   Meter meter{configured()};
   ReloadState reload;
   int drains = 0;
+  uint64_t reloads = 0;
   AdminSources sources;
 };
 
@@ -63,8 +65,31 @@ TEST_CASE("who may act, and by which method", "[admin]") {
   CHECK(daemon.ask("POST", "/log-level", true, " loud\n").status == 400);
 }
 
+TEST_CASE("a reload is asked for by the admin socket, and /status says how it went", "[admin]") {
+  Daemon daemon;
+  CHECK(daemon.ask("GET", "/reload").status == 405);
+  CHECK(daemon.ask("POST", "/reload", false).status == 403);
+  CHECK(daemon.ask("POST", "/reload").body == "1\n");
+  const auto config = [&] { return nlohmann::json::parse(daemon.ask("GET", "/status").body)["config"]; };
+  CHECK(config()["looks"] == 0);
+  daemon.reload.failed({"f:1:1: broker: is missing"});
+  daemon.reload.looked(1);
+  CHECK(config()["looks"] == 1);
+  CHECK(config()["generation"] == 1);
+  CHECK(config()["last_reload_successful"] == false);
+  CHECK(config()["problems"] == std::vector<std::string>{"f:1:1: broker: is missing"});
+  daemon.reload.succeeded(2, {}, std::chrono::system_clock::now());
+  daemon.reload.looked(2);
+  CHECK(config()["generation"] == 2);
+  CHECK(config()["problems"].empty());
+  daemon.drains = 1;
+  CHECK(daemon.ask("POST", "/reload").status == 409);
+}
+
 TEST_CASE("ready is when a publish made now would be taken", "[admin]") {
   Daemon daemon;
+  CHECK(daemon.ask("GET", "/readyz").body == "[-] broker: not reached yet, bellhop is trying\nnot ready\n");
+  daemon.meter.saw_broker(false);
   CHECK(daemon.ask("GET", "/readyz").body ==
         "[-] broker: no broker can be reached; the log says why\nnot ready\n");
   daemon.meter.saw_broker(true);
@@ -81,8 +106,10 @@ TEST_CASE("ready is when a publish made now would be taken", "[admin]") {
 TEST_CASE("the numbers as Prometheus reads them", "[admin]") {
   Daemon daemon;
   SessionMeter session(daemon.meter, 1, Door::tcp, "tcp 127.0.0.1:1");
-  session.route(0).settled(PublishOutcome::confirmed);
-  session.route(0).answered(3);
+  session.now_ms = 100;
+  const PublishMark publish = session.begin_publish(1, 0);
+  session.now_ms = 103;
+  session.answer(publish, PublishOutcome::confirmed, 1);
   daemon.meter.store(0).uploaded(1000, 30);
   const std::string text = daemon.ask("GET", "/metrics").body;
   CHECK(has_line(text, "bellhop_build_info{version=\"1.2.3\"} 1"));
@@ -113,15 +140,15 @@ TEST_CASE("a client's name cannot break /status, nor the terminal it is printed 
   REQUIRE(text);
   CHECK(text.value().find('\x1b') == std::string::npos);
   CHECK(text.value().find("shop?[2J") != std::string::npos);
-  CHECK(text.value().starts_with("NOT READY     broker: no broker can be reached; the log says why\n"));
+  CHECK(text.value().starts_with("NOT READY     broker: not reached yet, bellhop is trying\n"));
   CHECK_FALSE(status_text("{}"));
   CHECK_FALSE(status_text("<html>"));
 }
 
 TEST_CASE("a reload that failed is told everywhere", "[admin]") {
   Daemon daemon;
-  daemon.reload.succeeded(std::chrono::system_clock::now());
-  daemon.reload.failed();
+  daemon.reload.succeeded(2, {}, std::chrono::system_clock::now());
+  daemon.reload.failed({"f:3:1: routes: is wrong"});
   CHECK(has_line(daemon.ask("GET", "/metrics").body, "bellhop_config_last_reload_successful 0"));
   CHECK(has_line(daemon.ask("GET", "/metrics").body, "bellhop_config_generation 2"));
   CHECK(status_text(daemon.ask("GET", "/status").body).value().find("RELOAD FAILED") != std::string::npos);

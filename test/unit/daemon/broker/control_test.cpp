@@ -100,7 +100,7 @@ TEST_CASE("stop is quick wherever the thread waits", "[control]") {
   SECTION("for the other side of a TLS handshake") {
     const auto config = config_for(mute.number);
     config->broker.urls[0].transport = config::Transport::tls;
-    control = std::make_unique<Control>(config, context.value().get());
+    control = std::make_unique<Control>(config, context.value());
     accepted = wait_for_connection(mute);
   }
   SECTION("for a connection") {

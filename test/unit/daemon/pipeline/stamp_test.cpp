@@ -18,6 +18,7 @@ struct Rig {
   std::shared_ptr<const config::Config> config;
   std::unique_ptr<config::RoutingTable> routing;
   proto::UuidGenerator uuids{test::random_words(1)}, same_uuids{test::random_words(1)};
+  const std::string origin = "shop@host";
   std::unique_ptr<Stamper> stamper;
   Buffer header, out;
   Stamped stamped;
@@ -28,7 +29,7 @@ struct Rig {
     REQUIRE(loaded.errors == std::vector<std::string>{});
     config = std::make_shared<const config::Config>(std::move(loaded.config));
     routing = std::make_unique<config::RoutingTable>(config);
-    stamper = std::make_unique<Stamper>(*routing, "shop@host", uuids);
+    stamper = std::make_unique<Stamper>(uuids);
   }
 
   // The next id that the stamper makes.
@@ -41,7 +42,8 @@ struct Rig {
     const proto::ContentHeader decoded = proto::decode_content_header(header).value();
     const proto::Publish publish{"orders", "order.new", true, false};
     const config::Plan& plan = routing->find("orders", "order.new", decoded.header_fields());
-    stamped = stamper->write(out, 3, {publish, decoded, plan, claim, framing_bytes, false}, frame_bytes_max);
+    stamped = stamper->write(out, 3, {publish, decoded, *routing, plan, origin, claim, framing_bytes, false},
+                             frame_bytes_max);
     return to_hex(out);
   }
 };

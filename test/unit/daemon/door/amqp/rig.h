@@ -127,17 +127,13 @@ class Rig : private SessionHost {
             yaml + (yaml.find("claim_check:") == std::string::npos ? "claim_check: { store: first }\n" : ""),
         "test");
     REQUIRE(loaded.errors == std::vector<std::string>{});
-    shared.config = std::make_shared<const config::Config>(std::move(loaded.config));
-    shared.routing = std::make_unique<config::RoutingTable>(shared.config);
-    std::vector<std::unique_ptr<ClaimStore>> stores;
-    for (ScriptedStore** each : {&first, &second})
-      stores.push_back(
-          std::unique_ptr<ClaimStore>(*each = new ScriptedStore(each == &first ? "first" : "second")));
-    shared.stores = std::make_unique<Stores>(std::move(stores), "first");
-    shared.budget = std::make_unique<Budget>(shared.config->limits.inflight_bytes);
-    shared.hop_bodies = std::make_unique<Quota>(shared.config->limits.inflight_bytes);
-    shared.host = "host";
-    shared.meter = std::make_unique<Meter>(*shared.config);
+    config = std::make_shared<const config::Config>(std::move(loaded.config));
+    first = std::make_shared<ScriptedStore>("first");
+    second = std::make_shared<ScriptedStore>("second");
+    shared.meter = std::make_unique<Meter>(*config);
+    shared.current.set(snapshot_of(config, {first, second}));
+    shared.budget = std::make_unique<Budget>(config->limits.inflight_bytes);
+    shared.hop_bodies = std::make_unique<Quota>(config->limits.inflight_bytes);
     state.emplace(shared, 1, Door::unix_socket, "unix uid=1");
     state->frame_bytes_max = state->broker_frame_bytes_max = 4096;
     state->client_channel_max = 100;
@@ -148,6 +144,26 @@ class Rig : private SessionHost {
   ~Rig() {
     relay.reset();
     CHECK(memory->held_bytes() == 0);
+  }
+
+  // What a configuration is while it is in use.
+  std::shared_ptr<const Snapshot> snapshot_of(const std::shared_ptr<const config::Config>& config,
+                                              std::vector<std::shared_ptr<ClaimStore>> stores) {
+    shared.meter->add_names(*config);
+    auto made = std::make_shared<Snapshot>();
+    made->generation = shared.current.generation() + 1;
+    made->config = config;
+    made->names = shared.meter->names();
+    made->routing = std::make_unique<config::RoutingTable>(
+        config, [&names = *made->names](const std::string& route) { return names.route(route); });
+    made->stores = std::make_unique<Stores>(std::move(stores), config->claim_check.store);
+    made->origin = config->service + "@host";
+    return made;
+  }
+  // The configuration is another from the next turn on.
+  void use(const std::shared_ptr<const Snapshot>& next) {
+    shared.current.set(next);
+    relay->use(next);
   }
 
   // The client, or the broker, says this; one turn follows.
@@ -211,7 +227,8 @@ class Rig : private SessionHost {
   }
 
   Shared shared;
-  ScriptedStore *first = nullptr, *second = nullptr;
+  std::shared_ptr<const config::Config> config;
+  std::shared_ptr<ScriptedStore> first, second;
   const std::shared_ptr<TaskQueue> tasks = std::make_shared<TaskQueue>();
   Outbox client_outbox, broker_outbox;
   std::optional<SessionState> state;

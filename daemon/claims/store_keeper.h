@@ -1,0 +1,33 @@
+// StoreKeeper: every store that is open. Those of the configuration in use, and removed ones that a message
+// under way still needs. A store is closed here and nowhere else, because its end may take as long as the
+// store stands still.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "daemon/claims/claim_store.h"
+
+namespace bellhop {
+
+// Any thread.
+class StoreKeeper {
+ public:
+  // Again is harmless.
+  void keep(const std::shared_ptr<ClaimStore>& store);
+  bool has_unused() const;  // nobody else has it
+  // Closes those that nobody else has any more. Waits for what is under way there.
+  void close_unused();
+  // The same with all of them. Precondition: no session is left.
+  void close_all();
+  std::vector<std::shared_ptr<ClaimStore>> all() const;
+  uint64_t scratch_bytes() const;  // of all
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<ClaimStore>> stores_;  // under the mutex
+};
+
+}  // namespace bellhop

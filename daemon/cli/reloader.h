@@ -1,0 +1,76 @@
+// Reloader: reads the configuration again while bellhop runs. All or nothing: what is wrong with it changes
+// nothing.
+//
+//   request ─► its thread: read, check, open what is new ─► main thread: put to use ─► its thread: report
+//
+// Requests that come meanwhile become one more look. Its thread begins with the first request, because a
+// file or a store's place may stand still.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "config/load.h"
+#include "daemon/ops/mailbox.h"
+#include "daemon/ops/meter.h"
+#include "daemon/ops/reload_state.h"
+#include "daemon/snapshot/snapshot.h"
+
+namespace bellhop {
+
+class Reloader {
+ public:
+  struct Use {
+    // The main thread. From here on this one is in use.
+    std::function<void(std::shared_ptr<const Snapshot>)> put_to_use;
+    // The main thread. After each look: the files that were read, or should have been.
+    std::function<void(const std::vector<std::string>& files)> note_files;
+  };
+  // `mailbox` is the main loop's. What is referred to outlives the reloader.
+  Reloader(std::string file, const CurrentSnapshot& current, Meter& meter, ReloadState& state,
+           std::shared_ptr<Mailbox> mailbox, Use use);
+  // stop().
+  ~Reloader();
+  Reloader(const Reloader&) = delete;
+  Reloader& operator=(const Reloader&) = delete;
+
+  // Any thread. Returns the number of the look (ReloadView::looks) that will see what is there now. 0: stop()
+  // was called.
+  uint64_t request();
+  // Any thread. Looks, and reloads if something is other than at the last look.
+  void request_if_changed();
+  // Any thread but the main thread. Waits for the look under way, which may stand still as a store does.
+  void stop();
+
+ private:
+  void ask(bool only_if_changed);
+  void run();
+  void look(bool only_if_changed);
+  bool on_main_thread(std::function<void()> task);
+
+  const std::string file_;
+  const CurrentSnapshot& current_;
+  Meter& meter_;
+  ReloadState& state_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  const Use use_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // All under the mutex.
+  bool stopping_ = false;
+  bool is_wanted_ = false, is_look_wanted_ = false;
+  uint64_t looks_begun_ = 0;
+  uint64_t main_tasks_done_ = 0;
+  std::thread thread_;
+
+  std::vector<std::string> last_errors_;  // its thread
+  uint64_t main_tasks_ = 0;               // its thread
+};
+
+}  // namespace bellhop
