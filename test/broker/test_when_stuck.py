@@ -8,10 +8,13 @@ import subprocess
 
 import pytest
 
-from support.bellhop import binary
-from support.claims import Consumer, Side, body_of
+from support import amqp
+from support.admin import Admin
+from support.bellhop import binary, run_cli
+from support.claims import Consumer, Marker, Side, body_of
 from support.documents import ROOT, blocks
-from support.publishing import KIB, publisher
+from support.publishing import KIB
+from support.rabbitmq import free_port, wait_until
 from support.slips import short_lived
 
 KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -56,6 +59,95 @@ def stuck(publishing, broker, tmp_path):
     stuck.consumer.client.close()
     for name in (stuck.queue, stuck.side.parked):
         stuck.side.channel.call("queue.delete", queue=name)
+
+
+# -- what `status` says first, by the rows of the chapter's table
+
+
+def said_by_status(daemon, tmp_path):
+    [words] = shown("status")
+    names = {"bellhop": binary(), "bellhop.yaml": str(daemon.config_path)}
+    done = subprocess.run([names.get(word, word) for word in words], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    return done.stdout + done.stderr
+
+
+def row(word):
+    """The chapter has a row for it: what an operator sees is what stands there."""
+    assert f"| `{word}" in (ROOT / "deploy" / "README.md").read_text(), word
+    return word
+
+
+def test_status_of_one_that_does_not_run(bellhop, tmp_path):
+    daemon = bellhop()
+    daemon.sigterm()
+    assert daemon.wait() == 0
+    assert "there is no admin socket" in said_by_status(daemon, tmp_path)
+
+
+def test_status_without_a_broker(bellhop, tmp_path):
+    daemon = bellhop({"broker": {"url": f"amqp://127.0.0.1:{free_port()}", "connect_timeout": "1s"}})
+    with pytest.raises(amqp.AmqpError):
+        amqp.connect(daemon.socket)
+    assert said_by_status(daemon, tmp_path).startswith(row("NOT READY     broker"))
+    assert "session gets no broker" in daemon.log
+
+
+def test_status_while_a_store_fails_and_while_deliveries_are_held(publishing, broker, tmp_path):
+    queue, _, daemon, up = publishing()
+    side = Side(broker, queue, durable=False, arguments={})
+    up.channel.publish("", queue, body_of(100 * KIB))
+    up.channel.confirms(1)
+    [key] = daemon.objects()
+    marker = Marker(daemon)
+    marker.remove()
+    (daemon.store_path / key).rename(tmp_path / key)
+    consumer = Consumer(daemon, queue)
+    for tag in (2, 3, 4):
+        up.channel.publish("", queue, body_of(100 * KIB))
+        up.channel.expect("basic.nack", delivery_tag=tag)
+    wait_until(lambda: row("HELD") in said_by_status(daemon, tmp_path), 20, "the held delivery")
+    assert row("NOT READY     store") in said_by_status(daemon, tmp_path)
+    assert daemon.store_path.name in daemon.log
+    (tmp_path / key).rename(daemon.store_path / key)
+    marker.restore()
+    assert consumer.deliver(timeout=30).body == body_of(100 * KIB)
+    assert row("HELD") not in said_by_status(daemon, tmp_path)
+    assert side.count() == 0
+
+
+def test_status_after_a_reload_that_failed_until_it_is_mended(bellhop, tmp_path):
+    daemon = bellhop()
+    good = daemon.config_path.read_text()
+    daemon.config_path.write_text(good.replace('"broker"', '"brokr"'))
+    asked = Admin(daemon.admin_socket)
+    asked.post("/reload")
+    wait_until(lambda: asked.status()["config"]["problems"], 20, "the failed reload")
+    daemon.config_path.write_text(good)  # mended, and not reloaded yet
+    said = said_by_status(daemon, tmp_path)
+    assert row("RELOAD FAILED") in said and "brokr" in said
+    assert run_cli("reload", "--config", daemon.config_path).returncode == 0
+    said = said_by_status(daemon, tmp_path)
+    assert row("RELOAD FAILED") not in said and said.startswith(row("ready"))
+
+
+def test_the_log_tells_of_each_message_after_the_commands_of_the_chapter(publishing, tmp_path):
+    queue, _, daemon, up = publishing()
+    more, less = shown("log-level")
+    names = {"bellhop": binary(), "bellhop.yaml": str(daemon.config_path)}
+
+    def level(words):
+        done = subprocess.run([names.get(word, word) for word in words], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        assert done.returncode == 0, done
+        return len(daemon.log)
+
+    level(more)
+    up.channel.publish("", queue, body_of(100 * KIB))
+    up.channel.confirms(1)
+    daemon.wait_log("debug payload offloaded")
+    begin = level(less)
+    up.channel.publish("", queue, body_of(100 * KIB))
+    up.channel.confirms(2)
+    assert "payload offloaded" not in daemon.log[begin:]
 
 
 def test_what_the_chapter_shows_is_what_helps(stuck, tmp_path):
