@@ -28,6 +28,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error) {
          "       bellhop peek | replay QUEUE --config FILE\n"
          "       bellhop where KEY | --queue QUEUE --config FILE\n"
          "       bellhop status [--json] [--watch] | health [--ready] | reload | drain | log-level LEVEL\n"
+         "       bellhop tap [--route ROUTE] [--limit N] [--json]\n"
          "       bellhop --version | --help\n";
   return 2;
 }
@@ -39,6 +40,7 @@ class AdminCommands {
       : status_(add(app, "status", "Show what the running bellhop does: trouble first, then its numbers")),
         health_(add(app, "health", "Say whether the running bellhop is alive; answers within a second")),
         reload_(add(app, "reload", "Make the running bellhop read its configuration again, and wait for it")),
+        tap_(add(app, "tap", "Print a line for each message that goes through the running bellhop")),
         drain_(add(app, "drain", "End the running bellhop as SIGTERM does: each session when it is settled")),
         log_level_(add(app, "log-level", "Change what the running bellhop logs, until it ends")) {
     status_->add_flag("--json", as_json_, "Print what /status of the admin socket answers");
@@ -47,16 +49,23 @@ class AdminCommands {
     health_->add_flag(
         "--ready", ready_,
         "Also ask whether a publish made now would be taken: the broker is reached, the stores work");
+    tap_->add_option("--route", tapped_.route, "Only what is published on this route of the configuration")
+        ->type_name("ROUTE");
+    tap_->add_option("--limit", tapped_.lines_max, "End after so many messages")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    tap_->add_flag("--json", tapped_.as_json, "Print each as a JSON object");
     log_level_->add_option("LEVEL", level_, "trace, debug, info, warn or error")->required()->type_name("");
   }
   bool is_chosen() const {
-    return status_->parsed() || health_->parsed() || reload_->parsed() || drain_->parsed() ||
-           log_level_->parsed();
+    return status_->parsed() || health_->parsed() || reload_->parsed() || tap_->parsed() ||
+           drain_->parsed() || log_level_->parsed();
   }
   int run() const {
     if (status_->parsed()) return bellhop::show_status(place_, as_json_, watch_, std::cout, std::cerr);
     if (health_->parsed()) return bellhop::show_health(place_, ready_, std::cout, std::cerr);
     if (reload_->parsed()) return bellhop::reload(place_, as_json_, std::cout, std::cerr);
+    if (tap_->parsed()) return bellhop::show_messages(place_, tapped_, std::cout, std::cerr);
     if (drain_->parsed()) return bellhop::begin_drain(place_, std::cout, std::cerr);
     return bellhop::change_log_level(place_, level_, std::cout, std::cerr);
   }
@@ -74,9 +83,10 @@ class AdminCommands {
   }
 
   bellhop::AdminPlace place_;
+  bellhop::TapOptions tapped_;
   bool as_json_ = false, watch_ = false, ready_ = false;
   std::string level_;
-  CLI::App *status_, *health_, *reload_, *drain_, *log_level_;
+  CLI::App *status_, *health_, *reload_, *tap_, *drain_, *log_level_;
 };
 
 }  // namespace

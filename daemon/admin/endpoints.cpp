@@ -5,6 +5,7 @@
 #include "daemon/admin/exposition.h"
 #include "daemon/admin/page.h"
 #include "daemon/admin/status.h"
+#include "daemon/admin/tap_stream.h"
 #include "daemon/ops/log.h"
 #include "daemon/ops/log_line.h"
 
@@ -15,6 +16,14 @@ namespace {
 std::string trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::string unknown_route(const std::string& wanted, const std::vector<std::string>& routes) {
+  std::string text = "There is no route '" + wanted + "'. ";
+  if (routes.empty()) return text + "The configuration has none.\n";
+  text += "There is: ";
+  for (size_t i = 0; i < routes.size(); ++i) text += (i == 0 ? "" : ", ") + routes[i];
+  return text + ".\n";
 }
 
 }  // namespace
@@ -31,7 +40,7 @@ HttpAnswer Endpoints::answer(const HttpRequest& request) const {
     if (is_act) return acted;
   }
   static constexpr const char* actions[] = {"/log-level", "/drain", "/reload"};
-  static constexpr const char* looks[] = {"/healthz", "/readyz", "/metrics", "/status", "/"};
+  static constexpr const char* looks[] = {"/healthz", "/readyz", "/metrics", "/status", "/tap", "/"};
   const auto is_path = [&](const char* path) { return request.path == path; };
   if (std::any_of(std::begin(looks), std::end(looks), is_path))
     return {405, "Only GET is allowed here.\n", "text/plain; charset=utf-8", "GET, HEAD"};
@@ -40,8 +49,8 @@ HttpAnswer Endpoints::answer(const HttpRequest& request) const {
     return {405, "Only POST is allowed here.\n", "text/plain; charset=utf-8", "POST"};
   }
   return {404,
-          "There is: GET /healthz, /readyz?verbose, /metrics, /status, /; POST by the admin socket: "
-          "/log-level, /drain, /reload.\n"};
+          "There is: GET /healthz, /readyz?verbose, /metrics, /status, /; by the admin socket GET "
+          "/tap?route=, POST /log-level, /drain, /reload.\n"};
 }
 
 HttpAnswer Endpoints::look(const HttpRequest& request, bool& known) const {
@@ -49,6 +58,7 @@ HttpAnswer Endpoints::look(const HttpRequest& request, bool& known) const {
   if (request.path == "/readyz") return ready(request.is_verbose);
   if (request.path == "/metrics") return {200, exposition(sources_), exposition_type};
   if (request.path == "/status") return {200, status_json(sources_), "application/json"};
+  if (request.path == "/tap") return tap(request);
   if (request.path == "/") return {200, std::string(page()), "text/html; charset=utf-8"};
   known = false;
   return {};
@@ -80,6 +90,23 @@ HttpAnswer Endpoints::change_log_level(const std::string& wanted) const {
   // A warning, so that it stands in the log whichever level it was.
   log_warn("log level changed by the admin socket", {{"to", wanted}});
   return {200, "log level " + wanted + "\n"};
+}
+
+HttpAnswer Endpoints::tap(const HttpRequest& request) const {
+  if (!request.may_act) return {403, "Messages are shown only by the admin socket (admin.socket).\n"};
+  if (request.method != "GET")
+    return {405, "Only GET is allowed here.\n", "text/plain; charset=utf-8", "GET"};
+  const std::vector<std::string> routes = sources_.routes();
+  if (!request.route.empty() && std::find(routes.begin(), routes.end(), request.route) == routes.end())
+    return {404, unknown_route(request.route, routes)};
+  auto tap = sources_.taps->begin(request.route);
+  if (tap == nullptr)
+    return {503, "There are " + std::to_string(Taps::taps_max) +
+                     " taps already, and no place for another: end one of them.\n"};
+  log_info("tap begins", {if_known("route", request.route)});
+  return {.body = {},
+          .content_type = "application/x-ndjson",
+          .stream = std::make_shared<TapStream>(std::move(tap))};
 }
 
 HttpAnswer Endpoints::drain() const {

@@ -4,6 +4,7 @@
 //   GET  /readyz[?verbose]   a publish made now would be taken; with a line for each check
 //   GET  /metrics  /status   numbers, for Prometheus and as JSON
 //   GET  /                   the page
+//   GET  /tap[?route=R]      a line for each message that goes by, by the admin socket only
 //   POST /log-level /drain /reload   by the admin socket only
 #pragma once
 
@@ -25,6 +26,7 @@ class Endpoints {
   HttpAnswer change_log_level(const std::string& wanted) const;
   HttpAnswer drain() const;
   HttpAnswer reload() const;
+  HttpAnswer tap(const HttpRequest& request) const;
 
   const AdminSources sources_;
 };

@@ -29,7 +29,9 @@ void say_nothing(void*, const char*, va_list) {}
 }  // namespace
 
 HttpServer::~HttpServer() {
-  if (daemon_ != nullptr) http_->stop_daemon(daemon_);
+  if (daemon_ == nullptr) return;
+  streams_->end();  // libmicrohttpd ends the process when it is stopped with one suspended
+  http_->stop_daemon(daemon_);
 }
 
 bool HttpServer::start() {
@@ -42,16 +44,17 @@ bool HttpServer::start() {
     return false;
   }
   http_ = library.value();
+  streams_ = std::make_unique<HttpStreams>(*http_);
   // Signals are for the threads that wait for them.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   daemon_ = http_->start_daemon(
-      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC, 0, nullptr, nullptr, on_request,
-      this, MHD_OPTION_CONNECTION_LIMIT, library_connections_max, MHD_OPTION_CONNECTION_TIMEOUT, idle_s_max,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, head_bytes_max, MHD_OPTION_NOTIFY_CONNECTION, on_connection, this,
-      MHD_OPTION_NOTIFY_COMPLETED, on_completed, this, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, nullptr,
-      MHD_OPTION_END);
+      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME, 0,
+      nullptr, nullptr, on_request, this, MHD_OPTION_CONNECTION_LIMIT, library_connections_max,
+      MHD_OPTION_CONNECTION_TIMEOUT, idle_s_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, head_bytes_max,
+      MHD_OPTION_NOTIFY_CONNECTION, on_connection, this, MHD_OPTION_NOTIFY_COMPLETED, on_completed, this,
+      MHD_OPTION_EXTERNAL_LOGGER, say_nothing, nullptr, MHD_OPTION_END);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (daemon_ == nullptr) {
     log_error("admin connections are closed",
@@ -97,11 +100,11 @@ void HttpServer::began(MHD_Connection* connection) {
   const bool by_unix = is_unix(connection);
   connections_.push_back({connection, info != nullptr ? info->connect_fd : -1, by_unix});
   const auto taken = std::count_if(connections_.begin(), connections_.end(), [&](const Connection& each) {
-    return each.is_unix == by_unix && !each.gives_way;
+    return each.is_unix == by_unix && !each.gives_way && !each.is_stream;
   });
   if (static_cast<size_t>(taken) <= connections_max) return;
   const auto oldest = std::find_if(connections_.begin(), connections_.end(), [&](const Connection& each) {
-    return each.is_unix == by_unix && !each.gives_way;
+    return each.is_unix == by_unix && !each.gives_way && !each.is_stream;
   });
   // The server's thread alone closes descriptors, and this is it: the number is still that connection's.
   oldest->gives_way = true;
@@ -119,6 +122,12 @@ MHD_Result HttpServer::on_request(void* self, MHD_Connection* connection, const 
     made->request.method = method;
     made->request.path = path;
     made->request.may_act = server.is_unix(connection);
+    const char* route = nullptr;
+    size_t route_bytes = 0;
+    if (server.http_->lookup_connection_value_n(connection, MHD_GET_ARGUMENT_KIND, "route", 5, &route,
+                                                &route_bytes) == MHD_YES &&
+        route != nullptr)
+      made->request.route.assign(route, route_bytes);
     made->request.is_verbose =
         server.http_->lookup_connection_value_n(connection, MHD_GET_ARGUMENT_KIND, "verbose", 7, nullptr,
                                                 nullptr) == MHD_YES;
@@ -154,9 +163,16 @@ MHD_Result HttpServer::answer(MHD_Connection* connection, const HttpRequest& req
   }
 }
 
+MHD_Response* HttpServer::response_of(MHD_Connection* connection, const HttpAnswer& answer) {
+  if (answer.stream == nullptr)
+    return http_->create_response_from_buffer(answer.body.size(), const_cast<char*>(answer.body.data()),
+                                              MHD_RESPMEM_MUST_COPY);
+  for (Connection& each : connections_) each.is_stream = each.is_stream || each.connection == connection;
+  return streams_->response_of(connection, answer.stream);
+}
+
 MHD_Result HttpServer::send(MHD_Connection* connection, const HttpAnswer& answer) {
-  MHD_Response* const response = http_->create_response_from_buffer(
-      answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
+  MHD_Response* const response = response_of(connection, answer);
   if (response == nullptr) return MHD_NO;
   const auto header = [&](const char* name, const char* value) {
     http_->add_response_header(response, name, value);

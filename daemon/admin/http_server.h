@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/admin/http_streams.h"
 #include "daemon/admin/microhttpd_library.h"
 
 namespace bellhop {
@@ -25,13 +26,15 @@ struct HttpRequest {
   std::string method, path, body;
   bool is_verbose = false;  // ?verbose
   bool may_act = false;     // it came by the admin socket
+  std::string route{};      // ?route=
 };
 
 struct HttpAnswer {
   unsigned status = 200;
   std::string body;
   std::string content_type = "text/plain; charset=utf-8";
-  std::string allow{};  // for 405: what is allowed
+  std::string allow{};                   // for 405: what is allowed
+  std::shared_ptr<HttpStream> stream{};  // then it is the body
 };
 
 class HttpServer {
@@ -61,6 +64,7 @@ class HttpServer {
     int fd;
     bool is_unix;
     bool gives_way = false;
+    bool is_stream = false;  // has no place of the others, and keeps its own
   };
   bool start();
   static void on_connection(void* self, MHD_Connection* connection, void** context,
@@ -71,6 +75,7 @@ class HttpServer {
                            MHD_RequestTerminationCode why);
   MHD_Result answer(MHD_Connection* connection, const HttpRequest& request);
   MHD_Result send(MHD_Connection* connection, const HttpAnswer& answer);
+  MHD_Response* response_of(MHD_Connection* connection, const HttpAnswer& answer);
   bool is_unix(MHD_Connection* connection) const;
   void began(MHD_Connection* connection);
 
@@ -78,6 +83,7 @@ class HttpServer {
   const MicrohttpdLibrary* http_ = nullptr;
   MHD_Daemon* daemon_ = nullptr;
   bool failed_ = false;
+  std::unique_ptr<HttpStreams> streams_;
   std::atomic<size_t> open_{0};        // handed over and not closed
   std::list<Connection> connections_;  // the server's thread, the oldest first
 };

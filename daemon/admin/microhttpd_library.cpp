@@ -33,6 +33,10 @@ Loaded load_once() {
   find(handle, "MHD_get_connection_info", http.get_connection_info, out.error);
   find(handle, "MHD_lookup_connection_value_n", http.lookup_connection_value_n, out.error);
   find(handle, "MHD_create_response_from_buffer", http.create_response_from_buffer, out.error);
+  find(handle, "MHD_create_response_from_callback", http.create_response_from_callback, out.error);
+  find(handle, "MHD_suspend_connection", http.suspend_connection, out.error);
+  find(handle, "MHD_resume_connection", http.resume_connection, out.error);
+  find(handle, "MHD_set_connection_option", http.set_connection_option, out.error);
   find(handle, "MHD_add_response_header", http.add_response_header, out.error);
   find(handle, "MHD_queue_response", http.queue_response, out.error);
   find(handle, "MHD_destroy_response", http.destroy_response, out.error);

@@ -18,6 +18,10 @@ struct MicrohttpdLibrary {
   decltype(&MHD_get_connection_info) get_connection_info;
   decltype(&MHD_lookup_connection_value_n) lookup_connection_value_n;
   decltype(&MHD_create_response_from_buffer) create_response_from_buffer;
+  decltype(&MHD_create_response_from_callback) create_response_from_callback;
+  decltype(&MHD_suspend_connection) suspend_connection;
+  decltype(&MHD_resume_connection) resume_connection;
+  decltype(&::MHD_set_connection_option) set_connection_option;
   decltype(&MHD_add_response_header) add_response_header;
   decltype(&MHD_queue_response) queue_response;
   decltype(&MHD_destroy_response) destroy_response;

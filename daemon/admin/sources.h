@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "daemon/ops/meter.h"
 #include "daemon/ops/reload_state.h"
+#include "daemon/ops/taps.h"
 
 namespace bellhop {
 
@@ -17,6 +19,8 @@ struct AdminSources {
   std::string version;
   const Meter* meter = nullptr;
   const ReloadState* reload = nullptr;
+  Taps* taps = nullptr;
+  std::function<std::vector<std::string>()> routes;  // their names, as the configuration is now
   std::function<uint64_t()> inflight_bytes, scratch_bytes;
   std::function<bool()> is_draining;
   std::function<void()> drain;  // begins it, and returns at once

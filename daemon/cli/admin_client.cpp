@@ -33,6 +33,27 @@ int try_to_connect(const std::string& path) {
   return errno;
 }
 
+struct Followed {
+  const CurlLibrary& curl;
+  CURL* request;
+  const AdminClient::OnBytes& on_bytes;
+  AdminClient::Answer answer;
+  bool was_ended = false;  // by on_bytes
+};
+
+size_t follow_bytes(char* bytes, size_t one, size_t count, void* raw) {
+  auto& followed = *static_cast<Followed*>(raw);
+  const std::string_view text(bytes, one * count);
+  followed.curl.easy_getinfo(followed.request, CURLINFO_RESPONSE_CODE, &followed.answer.status);
+  if (followed.answer.status != 200) {
+    followed.answer.body += text;
+    return text.size();
+  }
+  if (followed.on_bytes(text)) return text.size();
+  followed.was_ended = true;
+  return 0;
+}
+
 }  // namespace
 
 std::string AdminClient::what_is_in_the_way(int error) const {
@@ -87,6 +108,29 @@ Result<AdminClient::Answer> AdminClient::ask(const std::string& path, const std:
   }
   curl.easy_getinfo(request.get(), CURLINFO_RESPONSE_CODE, &answer.status);
   return answer;
+}
+
+Result<AdminClient::Answer> AdminClient::follow(const std::string& path, const OnBytes& on_bytes) const {
+  if (const int error = try_to_connect(socket_); error != 0) return Error{what_is_in_the_way(error)};
+  const auto library = CurlLibrary::load();
+  if (!library) return Error{library.error()};
+  const CurlLibrary& curl = *library.value();
+  const std::unique_ptr<CURL, decltype(curl.easy_cleanup)> request(curl.easy_init(), curl.easy_cleanup);
+  if (request == nullptr) return Error{"libcurl makes no request"};
+  Followed followed{curl, request.get(), on_bytes, {}};
+  const std::string url = "http://bellhop" + path;
+  curl.easy_setopt(request.get(), CURLOPT_UNIX_SOCKET_PATH, socket_.c_str());
+  curl.easy_setopt(request.get(), CURLOPT_URL, url.c_str());
+  curl.easy_setopt(request.get(), CURLOPT_PROXY, "");
+  curl.easy_setopt(request.get(), CURLOPT_NOSIGNAL, 1L);
+  curl.easy_setopt(request.get(), CURLOPT_WRITEFUNCTION, follow_bytes);
+  curl.easy_setopt(request.get(), CURLOPT_WRITEDATA, &followed);
+  const CURLcode code = curl.easy_perform(request.get());
+  if (code != CURLE_OK && !followed.was_ended)
+    return Error{fmt::format("the answer by {} broke off: {}; bellhop has ended, or was killed", socket_,
+                             curl.easy_strerror(code))};
+  curl.easy_getinfo(request.get(), CURLINFO_RESPONSE_CODE, &followed.answer.status);
+  return std::move(followed.answer);
 }
 
 }  // namespace bellhop

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "proto/result.h"
 
@@ -22,6 +24,10 @@ class AdminClient {
   Result<Answer> get(const std::string& path, uint64_t within_ms) const {
     return ask(path, nullptr, within_ms);
   }
+  // A GET whose answer goes on: `on_bytes` gets it as it comes, and ends it by returning false. Of any other
+  // status than 200 the answer has the body. An error: as above, or that the answer broke off.
+  using OnBytes = std::function<bool(std::string_view bytes)>;
+  Result<Answer> follow(const std::string& path, const OnBytes& on_bytes) const;
   Result<Answer> post(const std::string& path, const std::string& body, uint64_t within_ms) const {
     return ask(path, &body, within_ms);
   }

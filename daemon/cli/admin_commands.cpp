@@ -120,6 +120,11 @@ int reload(const AdminPlace& place, bool as_json, std::ostream& out, std::ostrea
   return 1;
 }
 
+int show_messages(const AdminPlace& place, const TapOptions& options, std::ostream& out, std::ostream& err) {
+  const auto client = client_for(place, err);
+  return client ? tap(*client, options, out, err) : 2;
+}
+
 int begin_drain(const AdminPlace& place, std::ostream& out, std::ostream& err) {
   const auto client = client_for(place, err);
   if (!client) return 2;

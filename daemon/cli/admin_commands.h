@@ -1,8 +1,10 @@
-// The commands that ask the bellhop that runs: status, health, drain, log-level.
+// The commands that ask the bellhop that runs: status, health, tap, drain, log-level.
 #pragma once
 
 #include <iosfwd>
 #include <string>
+
+#include "daemon/cli/tap.h"
 
 namespace bellhop {
 
@@ -19,6 +21,8 @@ int show_status(const AdminPlace& place, bool as_json, bool watch, std::ostream&
 int show_health(const AdminPlace& place, bool ready, std::ostream& out, std::ostream& err);
 // Waits until it is done. Prints what is wrong with the configuration, as `check` does: exit code 2.
 int reload(const AdminPlace& place, bool as_json, std::ostream& out, std::ostream& err);
+// Until `options` or a signal ends it, or bellhop ends.
+int show_messages(const AdminPlace& place, const TapOptions& options, std::ostream& out, std::ostream& err);
 int begin_drain(const AdminPlace& place, std::ostream& out, std::ostream& err);
 int change_log_level(const AdminPlace& place, const std::string& level, std::ostream& out, std::ostream& err);
 

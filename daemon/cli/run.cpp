@@ -147,6 +147,12 @@ class Daemon {
     sources.version = BELLHOP_VERSION;
     sources.meter = shared_.meter.get();
     sources.reload = &reload_;
+    sources.taps = &shared_.taps;
+    sources.routes = [this] {
+      std::vector<std::string> names;
+      for (const config::Route& route : shared_.current.get()->config->routes) names.push_back(route.name);
+      return names;
+    };
     sources.inflight_bytes = [this] { return shared_.budget->used_bytes(); };
     sources.scratch_bytes = [this] { return shared_.spill.quota->used_bytes() + stores_.scratch_bytes(); };
     sources.is_draining = [this] { return draining_.load(); };

@@ -101,6 +101,33 @@ bool needs_quotes(std::string_view text) {
          });
 }
 
+void put_fields_as_text(Out& out, LogReader& reader) {
+  while (const auto field = reader.next()) {
+    out.push_back(' ');
+    put_text(out, field->name);
+    out.push_back('=');
+    const bool quoted = field->is_text && needs_quotes(field->value);
+    if (quoted) out.push_back('"');
+    put_escaped(out, field->value, quoted);
+    if (quoted) out.push_back('"');
+  }
+}
+
+void put_fields_as_json(Out& out, LogReader& reader) {
+  while (const auto field = reader.next()) {
+    put_text(out, ",\"");
+    put_escaped(out, field->name, true);
+    put_text(out, field->is_text ? "\":\"" : "\":");
+    put_escaped(out, field->value, true);
+    if (field->is_text) out.push_back('"');
+  }
+}
+
+// Without what stands before the first one.
+std::string without_first(const Out& out) {
+  return out.size() == 0 ? std::string() : std::string(out.data() + 1, out.size() - 1);
+}
+
 class TextFormatter : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, Out& out) override {
@@ -110,15 +137,7 @@ class TextFormatter : public spdlog::formatter {
     out.push_back(' ');
     LogReader reader(payload_of(message));
     put_escaped(out, reader.message(), false);
-    while (const auto field = reader.next()) {
-      out.push_back(' ');
-      put_text(out, field->name);
-      out.push_back('=');
-      const bool quoted = field->is_text && needs_quotes(field->value);
-      if (quoted) out.push_back('"');
-      put_escaped(out, field->value, quoted);
-      if (quoted) out.push_back('"');
-    }
+    put_fields_as_text(out, reader);
     out.push_back('\n');
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<TextFormatter>(); }
@@ -138,13 +157,7 @@ class JsonFormatter : public spdlog::formatter {
     put_text(out, "\",\"message\":\"");
     put_escaped(out, reader.message(), true);
     out.push_back('"');
-    while (const auto field = reader.next()) {
-      put_text(out, ",\"");
-      put_escaped(out, field->name, true);
-      put_text(out, field->is_text ? "\":\"" : "\":");
-      put_escaped(out, field->value, true);
-      if (field->is_text) out.push_back('"');
-    }
+    put_fields_as_json(out, reader);
     put_text(out, "}\n");
   }
   std::unique_ptr<spdlog::formatter> clone() const override {
@@ -172,6 +185,26 @@ spdlog::level::level_enum level_of(config::LogLevel level) {
 }
 
 }  // namespace
+
+std::string fields_as_text(const LogFields& fields) {
+  Out out;
+  LogReader reader(fields.encoded());
+  put_fields_as_text(out, reader);
+  return without_first(out);
+}
+
+std::string fields_as_json(const LogFields& fields) {
+  Out out;
+  LogReader reader(fields.encoded());
+  put_fields_as_json(out, reader);
+  return without_first(out);
+}
+
+std::string log_time() {
+  Out out;
+  put_time(out, spdlog::log_clock::now());
+  return {out.data(), out.size()};
+}
 
 std::unique_ptr<spdlog::formatter> text_log_formatter() {
   return std::make_unique<TextFormatter>();

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "config/config.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -27,6 +28,12 @@ uint64_t log_lines_dropped();
 bool set_log_level(std::string_view name);
 void set_log_level(config::LogLevel level);
 std::string_view log_level();
+
+// Fields outside of the log, in its own forms: `session=7 peer="unix uid=1000"`, and the members of a JSON
+// object, without its braces. Then the time now, as a line has it.
+std::string fields_as_text(const LogFields& fields);
+std::string fields_as_json(const LogFields& fields);
+std::string log_time();
 
 // `2026-01-31T10:00:00.123Z info session opened session=7 peer="unix uid=1000"`
 std::unique_ptr<spdlog::formatter> text_log_formatter();

@@ -22,7 +22,7 @@ class LogField {
   enum class Kind : char { text = 't', bare = 'b', none = 'n' };  // bare: a number, true or false
 
   template <std::integral Number>
-  LogField(std::string_view name, Number value) : name_(name), kind_(Kind::bare) {
+  LogField(std::string_view name, Number value) : name_(name) {
     if constexpr (std::is_same_v<Number, bool>) {
       bare_ = value ? "true" : "false";
     } else {
@@ -42,7 +42,7 @@ class LogField {
   friend LogField if_known(std::string_view name, std::string_view text);
 
   std::string_view name_;
-  Kind kind_;
+  Kind kind_ = Kind::bare;
   std::string_view text_;
   std::string bare_;  // short: no allocation
 };

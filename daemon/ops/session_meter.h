@@ -112,6 +112,8 @@ class SessionMeter {
   // The client's own name for its connection.
   void set_client(std::string_view name);
   void ends(SessionEnd why) { end_ = why; }
+  // As client(), without its mutex: nobody else writes it.
+  const std::string& own_client() const { return client_; }
 
   uint32_t now_ms = 0;  // of the turn, the low bits of the loop's clock
 

@@ -8,7 +8,7 @@ from support.bellhop import run_cli
 def test_help_names_every_command_and_goes_to_standard_output():
     done = run_cli("--help")
     assert done.returncode == 0 and done.stderr == ""
-    for word in ("run", "check", "peek", "where", "replay", "status", "health", "drain", "log-level", "--config FILE", "check FILE", "--version",
+    for word in ("run", "check", "peek", "where", "replay", "status", "health", "tap", "drain", "log-level", "--config FILE", "check FILE", "--version",
                  "Exit codes"):
         assert word in done.stdout, word
 

@@ -20,6 +20,7 @@
 
 #include "daemon/claims/claim_store.h"
 #include "daemon/door/amqp/session_memory.h"
+#include "daemon/door/amqp/tap_line.h"
 #include "daemon/door/amqp/transfer_slots.h"
 #include "daemon/message/stored_claim.h"
 #include "daemon/ops/session_meter.h"
@@ -79,7 +80,8 @@ class Delivery {
 
   // Bytes of the session's memory that it takes.
   uint64_t held_bytes() const {
-    return sizeof(Delivery) + method.size() + header.size() + frames.size() + spilling_bytes_ + body.size();
+    return sizeof(Delivery) + method.size() + header.size() + frames.size() + spilling_bytes_ + body.size() +
+           (tapped != nullptr ? tapped->text.size() : 0);
   }
 
   // It has more bytes than before: they count as held.
@@ -96,9 +98,10 @@ class Delivery {
   std::string consumer_tag;         // deliver, notice
   std::string queue;                // where it came from, for a park
 
-  Buffer frames;          // plain: whole frames as the client gets them
-  bool unframed = false;  // plain: an inline frame's prefix was stripped
-  bool open = false;      // plain: more frames of its content are still to come
+  Buffer frames;                    // plain: whole frames as the client gets them
+  bool unframed = false;            // plain: an inline frame's prefix was stripped
+  std::unique_ptr<TapLine> tapped;  // plain: told to the taps when it is handed over; null: nobody looked
+  bool open = false;                // plain: more frames of its content are still to come
 
   std::shared_ptr<SpillFile> spilled_in;  // spilled, returning: where its frames are
   uint64_t spilled_at = 0;

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "daemon/door/amqp/log_about.h"
+#include "daemon/door/amqp/tap_lines.h"
 #include "daemon/ops/trouble.h"
 #include "daemon/pipeline/fill_in.h"
 #include "daemon/pipeline/next_stop.h"
@@ -127,6 +128,14 @@ void Hops::release(Channel& channel, PublishJob& job) {
           "malformed");
       return;
     }
+  }
+  if (state_.shared.taps.is_on()) {
+    const auto& claim = hop->stored.claim();
+    const bool goes = !next.value().is_finished;
+    tell(state_,
+         tap_line(state_, {publish.exchange, publish.routing_key, goes ? hop->to.exchange : publish.exchange,
+                           goes ? hop->to.routing_key : publish.routing_key, job.plan, header.body_bytes,
+                           claim ? &*claim : nullptr, next.value().fields, fields}));
   }
   hop->header = std::move(job.header);
   if (channel.confirm) hop->client_tag = tracker_.take_local_tag(channel);

@@ -12,6 +12,7 @@
 
 #include "daemon/door/amqp/publish.h"
 #include "daemon/door/amqp/session_memory.h"
+#include "daemon/door/amqp/tap_line.h"
 #include "proto/method.h"
 
 namespace bellhop {
@@ -27,6 +28,7 @@ class PublishQueue {
     std::shared_ptr<PublishJob> job;  // job
     std::unique_ptr<Sent> sent;       // publish: what to remember of it
     PublishMark mark = {};            // publish: how it is counted
+    std::unique_ptr<TapLine> tapped;  // publish: told to the taps when it goes on; null: nobody looked
     MemoryLease memory;               // of `frames`, while it is queued
   };
 
@@ -53,7 +55,9 @@ class PublishQueue {
   }
 
   void push(Entry entry) {
-    entry.memory = MemoryLease(memory_, MemoryUse::queued_publish, entry.frames.size());
+    entry.memory =
+        MemoryLease(memory_, MemoryUse::queued_publish,
+                    entry.frames.size() + (entry.tapped != nullptr ? entry.tapped->text.size() : 0));
     entries_.push_back(std::move(entry));
   }
   // One more frame of the last, which is open.

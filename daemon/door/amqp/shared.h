@@ -10,6 +10,7 @@
 #include "daemon/ops/budget.h"
 #include "daemon/ops/meter.h"
 #include "daemon/ops/quota.h"
+#include "daemon/ops/taps.h"
 #include "daemon/snapshot/snapshot.h"
 
 namespace bellhop {
@@ -18,6 +19,7 @@ struct Shared {
   CurrentSnapshot current;
   std::unique_ptr<Budget> budget;
   std::unique_ptr<Meter> meter;
+  Taps taps;
   SpillSpace spill;
   BrokerNodes nodes;
   std::atomic<uint64_t> held_for_clients{0};  // bytes in all sessions' delivery queues

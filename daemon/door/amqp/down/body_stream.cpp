@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/door/amqp/tap_lines.h"
 #include "daemon/pipeline/stamp.h"
 
 namespace bellhop {
@@ -24,6 +25,8 @@ bool BodyStream::has_room() const {
 
 void BodyStream::begin(const std::shared_ptr<Delivery>& delivery) {
   const uint16_t channel = delivery->channel;
+  if (state_.shared.taps.is_on() && delivery->kind != DeliveryKind::returned)
+    tell(state_, tap_line(state_, *delivery));
   to_client_.begin_content();
   Buffer& out = to_client_.content();
   proto::put_frame(out, proto::frame_method, channel, delivery->method);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/door/amqp/down/delivery_frames.h"
+#include "daemon/door/amqp/tap_lines.h"
 #include "proto/claim_frame.h"
 
 namespace bellhop {
@@ -60,6 +61,15 @@ void DeliveryFrames::begin_plain(Channel& channel, size_t strip_bytes) {
     queue.push(std::move(delivery));
   } else {
     to_client_.begin_content();
+  }
+  if (state_.shared.taps.is_on() && out.kind != DeliveryKind::returned) {
+    TapLine line = tap_line(state_, channel, out.body_bytes - strip_bytes);
+    if (out.queued) {
+      out.entry->tapped = std::make_unique<TapLine>(std::move(line));
+      out.entry->grow();
+    } else {
+      tell(state_, line);
+    }
   }
   Buffer* to = out.queued ? &out.entry->frames : &to_client_.content();
   if (out.match != nullptr) {

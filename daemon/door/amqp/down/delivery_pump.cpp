@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/door/amqp/log_about.h"
+#include "daemon/door/amqp/tap_lines.h"
 #include "daemon/ops/trouble.h"
 
 namespace bellhop {
@@ -167,6 +168,7 @@ bool DeliveryPump::pump_queue(Channel& channel, DeliveryQueue& queue) {
 
 void DeliveryPump::hand_plain(Channel& channel, DeliveryQueue& queue) {
   const std::shared_ptr<Delivery> front = queue.front();
+  if (front->tapped != nullptr) tell(state_, *front->tapped);
   put(to_client_.content(), front->frames);
   queue.pop_front();
   if (front->open) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/door/amqp/tap_lines.h"
 #include "daemon/pipeline/fill_in.h"
 #include "proto/claim_frame.h"
 #include "proto/table.h"
@@ -242,9 +243,12 @@ void PublishFrames::begin_relay(Channel& channel, const config::Plan& plan, cons
     sent->framed = framing_bytes != 0;
     sent->stored.sent();
   }
+  std::unique_ptr<TapLine> tapped;
+  if (state_.shared.taps.is_on()) tapped = std::make_unique<TapLine>(line_of(in, plan, stamped, out));
   const PublishMark mark = state_.meter.begin_publish(plan.counter, in.body_bytes);
   in.stage = PublishAssembly::Stage::relaying;
   if (direct) {
+    if (tapped != nullptr) tell(state_, *tapped);
     if (stamped.as_it_is) {
       to_broker_.relay(in.method.view());
       to_broker_.relay(in.header.view());
@@ -267,7 +271,17 @@ void PublishFrames::begin_relay(Channel& channel, const config::Plan& plan, cons
   entry.open = true;
   entry.sent = std::move(sent);
   entry.mark = mark;
+  entry.tapped = std::move(tapped);
   channel.publishes.push(std::move(entry));
+}
+
+TapLine PublishFrames::line_of(const PublishAssembly& in, const config::Plan& plan, const Stamped& stamped,
+                               Bytes written) const {
+  const Bytes own = in.header.payload();
+  const Bytes sent =
+      stamped.as_it_is ? own : written.subspan(stamped.header_at, written.size() - 1 - stamped.header_at);
+  return tap_line(state_, {in.publish.exchange, in.publish.routing_key, stamped.exchange, stamped.routing_key,
+                           &plan, in.body_bytes, nullptr, table_of(sent), table_of(own)});
 }
 
 bool PublishFrames::begin_job(Channel& channel, const config::Plan& plan, bool offloaded) {

@@ -57,6 +57,8 @@ class PublishFrames {
   bool knows_destination(const config::Plan& plan, const proto::ContentHeader& header);
   void begin_relay(Channel& channel, const config::Plan& plan, const proto::Publish& publish,
                    const proto::ContentHeader& header, size_t framing_bytes);
+  TapLine line_of(const PublishAssembly& in, const config::Plan& plan, const Stamped& stamped,
+                  Bytes written) const;
   bool begin_job(Channel& channel, const config::Plan& plan, bool offloaded);
   void refuse(Channel& channel, const config::Plan* plan, uint16_t code, std::string text,
               bool closes = false);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "daemon/door/amqp/log_about.h"
+#include "daemon/door/amqp/tap_lines.h"
 #include "proto/claim_frame.h"
 #include "proto/method.h"
 
@@ -48,6 +49,7 @@ void PublishPump::pump(Channel& channel) {
     PublishQueue::Entry entry = channel.publishes.pop_front();
     switch (entry.kind) {
       case Kind::publish:
+        if (entry.tapped != nullptr) tell(state_, *entry.tapped);
         to_broker_.append(entry.frames);
         tracker_.published(channel, entry.mark, std::move(entry.sent));
         break;
@@ -94,6 +96,12 @@ void PublishPump::release_job(Channel& channel, PublishJob& job) {
   put(out, proto::claim_check_prefix);
   put(out, as_bytes(claim.key));
   proto::end_frame(out, begin);
+  if (state_.shared.taps.is_on()) {
+    const Bytes sent_header = Bytes(out).subspan(stamped.header_at, header_end - stamped.header_at);
+    tell(state_, tap_line(state_, {publish.value().exchange, publish.value().routing_key, stamped.exchange,
+                                   stamped.routing_key, job.plan, claim.size_bytes, &claim,
+                                   table_of(sent_header), header.value().header_fields()}));
+  }
   if (logs(spdlog::level::debug)) log_debug("payload offloaded", about(state_, channel.id, job));
   if (!channel.tx) job.stored.sent();
   std::unique_ptr<Sent> sent;

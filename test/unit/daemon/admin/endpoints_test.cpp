@@ -17,6 +17,8 @@ struct Daemon {
     sources.version = "1.2.3";
     sources.meter = &meter;
     sources.reload = &reload;
+    sources.taps = &taps;
+    sources.routes = [] { return std::vector<std::string>{"a \"b\""}; };
     sources.inflight_bytes = [] { return uint64_t{7}; };
     sources.scratch_bytes = [] { return uint64_t{8}; };
     sources.is_draining = [this] { return drains != 0; };
@@ -39,6 +41,7 @@ routes: [{ name: "a \"b\"", match: { exchange: orders } }]
 
   Meter meter{configured()};
   ReloadState reload;
+  Taps taps;
   int drains = 0;
   uint64_t reloads = 0;
   AdminSources sources;
@@ -49,6 +52,45 @@ bool has_line(const std::string& text, const std::string& line) {
 }
 
 }  // namespace
+
+TEST_CASE("messages are shown by the admin socket only, and to four at once", "[admin]") {
+  Daemon daemon;
+  CHECK(daemon.ask("GET", "/tap", false).status == 403);
+  CHECK(daemon.ask("HEAD", "/tap").status == 405);
+  CHECK(daemon.ask("POST", "/tap").status == 405);
+  HttpRequest request{"GET", "/tap", "", false, true, "nope"};
+  const HttpAnswer unknown = Endpoints(daemon.sources).answer(request);
+  CHECK(unknown.status == 404);
+  CHECK(unknown.body == "There is no route 'nope'. There is: a \"b\".\n");
+  CHECK_FALSE(daemon.taps.is_on());
+  request.route = "a \"b\"";
+  HttpAnswer tap = Endpoints(daemon.sources).answer(request);
+  REQUIRE(tap.stream != nullptr);
+  daemon.taps.tell("other", "{}");
+  daemon.taps.tell("a \"b\"", "{\"a\":1}");
+  char out[16];
+  REQUIRE(std::string(out, tap.stream->read(out, 5)) + std::string(out, tap.stream->read(out, sizeof out)) ==
+          "{\"a\":1}\n");
+  REQUIRE(tap.stream->read(out, sizeof out) == 0);
+  std::vector<HttpAnswer> others;
+  for (size_t i = 1; i < Taps::taps_max; ++i) others.push_back(daemon.ask("GET", "/tap"));
+  REQUIRE(others.back().stream != nullptr);
+  CHECK(daemon.ask("GET", "/tap").status == 503);
+  tap = {};
+  CHECK(daemon.ask("GET", "/tap").status == 200);
+}
+
+TEST_CASE("a tap says what was missed where it was missed", "[admin]") {
+  Daemon daemon;
+  const HttpAnswer tap = daemon.ask("GET", "/tap");
+  for (size_t i = 0; i < TapRing::lines_max + 7; ++i) daemon.taps.tell("", "x");
+  std::string text;
+  char out[100];
+  while (const size_t bytes = tap.stream->read(out, sizeof out)) text.append(out, bytes);
+  std::string expected;
+  for (size_t i = 0; i < TapRing::lines_max; ++i) expected += "x\n";
+  CHECK(text == expected + "{\"missed\":7}\n");
+}
 
 TEST_CASE("who may act, and by which method", "[admin]") {
   Daemon daemon;
