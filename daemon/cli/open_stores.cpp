@@ -19,9 +19,10 @@ Result<std::unique_ptr<ClaimStore>> as_claim_store(Result<std::unique_ptr<Store>
   return std::unique_ptr<ClaimStore>(std::move(opened.value()));
 }
 
-Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store) {
+// `is_in_use`: with other settings. A marker that is missing then says that the mount is gone.
+Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store, bool is_in_use) {
   if (const auto* filesystem = std::get_if<config::FilesystemStore>(&store.kind))
-    return as_claim_store(FilesystemStore::open(store.name, *filesystem, store.keys));
+    return as_claim_store(FilesystemStore::open(store.name, *filesystem, store.keys, !is_in_use));
   if (const auto* s3 = std::get_if<config::S3Store>(&store.kind))
     return as_claim_store(S3Store::open(store.name, *s3, store.keys));
   return std::unique_ptr<ClaimStore>(std::make_unique<MemoryStore>(store.name, store.keys));
@@ -44,7 +45,7 @@ Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter*
     all.push_back(same_before(each, before));
     opened.emplace_back();
     if (all.back() != nullptr) continue;
-    auto made = open_store(each);
+    auto made = open_store(each, before != nullptr && before->stores.find(each.name) != nullptr);
     if (!made) return Error{made.error()};
     opened.back() = std::move(made.value());
   }

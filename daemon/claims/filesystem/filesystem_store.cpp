@@ -31,7 +31,7 @@ ThreadShares verifying_shares() {
 }
 
 // What a start does to the directory: looks, finds out what it can, and writes the marker if it may.
-Result<void> prepare(FilesystemCore& core) {
+Result<void> prepare(FilesystemCore& core, bool writes_marker) {
   const StorePlace& place = core.place;
   struct stat status {};
   if (::stat(place.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
@@ -55,7 +55,7 @@ Result<void> prepare(FilesystemCore& core) {
   } else {
     const bool sync_directory =
         core.abilities.of(place, directory.value(), core.keys.next()).sync_directory && place.fsync;
-    if (place.marker_required) {
+    if (place.marker_required && writes_marker) {
       auto written = directory.value().write_marker(place, sync_directory);
       if (!written) log_warn("store gets no marker", {{"store", place.name}, {"reason", written.error()}});
     }
@@ -100,10 +100,10 @@ Result<StorePlace> FilesystemStore::place_of(const std::string& name, const conf
 
 Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
                                                                const config::FilesystemStore& config,
-                                                               proto::KeyRule keys) {
+                                                               proto::KeyRule keys, bool writes_marker) {
   auto place = place_of(name, config);
   if (!place) return Error{place.error()};
-  auto store = open(std::move(place.value()), keys);
+  auto store = open(std::move(place.value()), keys, writes_marker);
   if (store && config.retention_ms) {
     store.value()->retention_ = std::make_unique<Retention>(
         store.value()->core_->place, std::chrono::seconds(*config.retention_ms / 1000));
@@ -111,9 +111,10 @@ Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string
   return store;
 }
 
-Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place, proto::KeyRule keys) {
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place, proto::KeyRule keys,
+                                                               bool writes_marker) {
   std::unique_ptr<FilesystemStore> store(new FilesystemStore(std::move(place), keys));
-  if (auto prepared = prepare(*store->core_); !prepared) return Error{prepared.error()};
+  if (auto prepared = prepare(*store->core_, writes_marker); !prepared) return Error{prepared.error()};
   // In the background: a large directory must not delay the start.
   store->core_->pool.run(nullptr, Work::upkeep, [core = store->core_] {
     const auto directory = StoreDirectory::open(core->place);

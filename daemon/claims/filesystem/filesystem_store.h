@@ -13,17 +13,19 @@ namespace bellhop {
 
 class FilesystemStore : public ClaimStore {
  public:
-  // Once at start. Looks at the directory, writes the marker if bellhop may write there, and has old
-  // unfinished objects swept. A directory that is missing or not writable now is a warning in the log.
-  // Errors: a path that is no directory, an unknown group.
+  // Looks at the directory, writes the marker if bellhop may write there (`writes_marker`: at start, and for
+  // a place that is new), and has old unfinished objects swept. A directory that is missing or not writable
+  // now is a warning in the log. Errors: a path that is no directory, an unknown group.
   static Result<std::unique_ptr<FilesystemStore>> open(const std::string& name,
                                                        const config::FilesystemStore& config,
-                                                       proto::KeyRule keys = proto::KeyRule::issued);
+                                                       proto::KeyRule keys = proto::KeyRule::issued,
+                                                       bool writes_marker = true);
   // What a store's configuration says, with the group looked up. Error: an unknown group.
   static Result<StorePlace> place_of(const std::string& name, const config::FilesystemStore& config);
   // As above, for a place that is known already.
   static Result<std::unique_ptr<FilesystemStore>> open(StorePlace place,
-                                                       proto::KeyRule keys = proto::KeyRule::issued);
+                                                       proto::KeyRule keys = proto::KeyRule::issued,
+                                                       bool writes_marker = true);
   // Does what is queued, then ends the store's threads. Uploads and objects may outlive the store.
   ~FilesystemStore() override;
 
