@@ -30,9 +30,17 @@ Json by_name(const Values& values, const Names& names) {
   return out;
 }
 
+// Numbers as a person wants to see them: what no name stands for (0) comes last.
+std::vector<size_t> shown_order(size_t count) {
+  std::vector<size_t> order;
+  for (size_t i = 1; i < count; ++i) order.push_back(i);
+  order.push_back(0);
+  return order;
+}
+
 Json routes(const MetricNames& names, const Totals& totals) {
   Json out = Json::array();
-  for (size_t i = 0; i < names.routes.size(); ++i) {
+  for (const size_t i : shown_order(names.routes.size())) {
     const RouteTotals& route = totals.routes[i];
     out.push_back({{"name", names.routes[i]},
                    {"publishes", by_name(route.outcomes, publish_outcome_names)},
@@ -59,7 +67,7 @@ Json stores(const Meter& meter) {
 
 Json steps(const MetricNames& names, const Totals& totals) {
   Json out = Json::array();
-  for (size_t i = 0; i < names.steps.size(); ++i)
+  for (const size_t i : shown_order(names.steps.size()))
     out.push_back({{"pipeline", names.steps[i].pipeline},
                    {"step", names.steps[i].step},
                    {"hops", by_name(totals.hops[i], hop_outcome_names)}});

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "config/config.h"
 #include "proto/result.h"
@@ -34,7 +35,7 @@ class TlsContext {
   const bio_method_st* buffers() const { return buffers_; }
 
  private:
-  explicit TlsContext(const config::Tls& tls) : tls_(tls) {}
+  explicit TlsContext(config::Tls tls) : tls_(std::move(tls)) {}
   Result<void> fill();
 
   const config::Tls tls_;
