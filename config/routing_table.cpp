@@ -189,13 +189,13 @@ PipelineStep RoutingTable::step_of_queue(std::string_view queue) const {
   return found;
 }
 
-PipelineStep RoutingTable::same(const PipelineStep& other) const {
-  PipelineStep own;
-  if (other.pipeline != nullptr) own.pipeline = pipeline(other.pipeline->name);
-  if (own.pipeline == nullptr || other.step == nullptr) return own;
-  const auto step = std::find(own.pipeline->steps.begin(), own.pipeline->steps.end(), *other.step);
-  if (step != own.pipeline->steps.end()) own.step = &*step;
-  return own;
+PipelineStep RoutingTable::find(const StepName& name) const {
+  PipelineStep found;
+  found.pipeline = pipeline(name.pipeline);
+  if (found.pipeline == nullptr) return found;
+  const auto step = std::find(found.pipeline->steps.begin(), found.pipeline->steps.end(), name.step);
+  if (step != found.pipeline->steps.end()) found.step = &*step;
+  return found;
 }
 
 bool RoutingTable::may_send_to(std::string_view exchange) const {

@@ -46,6 +46,15 @@ struct PipelineStep {
   const std::string* step = nullptr;  // null: no step of it that is configured
 };
 
+// The same by its names, which outlive a table.
+struct StepName {
+  std::string pipeline, step;  // step: empty where PipelineStep has none
+  StepName() = default;
+  explicit StepName(const PipelineStep& named)
+      : pipeline(named.pipeline == nullptr ? "" : named.pipeline->name),
+        step(named.step == nullptr ? "" : *named.step) {}
+};
+
 class RoutingTable {
  public:
   // Keeps the shared Config alive: plans point into it. `counter_of` gives a route's Plan::counter; the
@@ -71,9 +80,8 @@ class RoutingTable {
   // Pipeline P and its step s for queue P.s. Without the step when P has none of that name; nothing for any
   // other queue.
   PipelineStep step_of_queue(std::string_view queue) const;
-  // This table's own step of the same names, for one of another table. Nothing where there is no such
-  // pipeline.
-  PipelineStep same(const PipelineStep& other) const;
+  // Nothing where there is no such pipeline.
+  PipelineStep find(const StepName& name) const;
   bool may_send_to(std::string_view exchange) const;  // slip.allowed_exchanges
 
  private:

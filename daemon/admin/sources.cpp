@@ -13,10 +13,10 @@ std::vector<ReadyCheck> ready_checks(const AdminSources& sources) {
                                                          : "not reached yet, bellhop is trying",
                     broker == Meter::BrokerState::up});
   const auto names = sources.meter->names();
-  const NumberedNames& stores = names->stores;
-  for (size_t i = 0; i < stores.size(); ++i) {
-    const bool ok = !sources.meter->store(i).totals().is_failing;
-    checks.push_back({"store '" + stores[i] + "'",
+  for (const config::Store& store : sources.config()->stores) {
+    const auto number = names->stores.number(store.name);
+    const bool ok = !number || !sources.meter->store(*number).totals().is_failing;
+    checks.push_back({"store '" + store.name + "'",
                       ok ? "works" : "its last three operations failed; the log says why", ok});
   }
   const bool draining = sources.is_draining();

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "daemon/ops/meter.h"
 #include "daemon/ops/reload_state.h"
 #include "daemon/ops/taps.h"
@@ -15,7 +17,7 @@
 namespace bellhop {
 
 struct AdminSources {
-  std::function<std::string()> service;  // its name
+  std::function<std::shared_ptr<const config::Config>()> config;  // in use
   std::string version;
   const Meter* meter = nullptr;
   const ReloadState* reload = nullptr;

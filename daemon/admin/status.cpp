@@ -51,12 +51,14 @@ Json routes(const MetricNames& names, const Totals& totals) {
   return out;
 }
 
-Json stores(const Meter& meter) {
+Json stores(const AdminSources& sources) {
   Json out = Json::array();
-  const auto names = meter.names();
-  for (size_t i = 0; i < names->stores.size(); ++i) {
-    const StoreTotals store = meter.store(i).totals();
-    out.push_back({{"name", names->stores[i]},
+  const auto names = sources.meter->names();
+  for (const config::Store& configured : sources.config()->stores) {
+    const auto number = names->stores.number(configured.name);
+    if (!number) continue;
+    const StoreTotals store = sources.meter->store(*number).totals();
+    out.push_back({{"name", configured.name},
                    {"works", !store.is_failing},
                    {"offloads", {{"ok", store.uploads}, {"failed", store.failed_uploads}}},
                    {"offload_bytes", store.uploaded_bytes},
@@ -109,7 +111,7 @@ std::string status_json(const AdminSources& sources) {
   const ReloadView reload = sources.reload->view();
   bool ready = true;
   Json out;
-  out["service"] = sources.service();
+  out["service"] = sources.config()->service;
   out["version"] = sources.version;
   out["pid"] = getpid();
   out["now"] = utc(std::chrono::system_clock::now());
@@ -132,7 +134,7 @@ std::string status_json(const AdminSources& sources) {
                    {"blocked", totals.blocked_sessions},
                    {"connects", {{"ok", meter.connects()}, {"failed", meter.failed_connects()}}}};
   out["routes"] = routes(names, totals);
-  out["stores"] = stores(meter);
+  out["stores"] = stores(sources);
   out["steps"] = steps(names, totals);
   out["slips_finished"] = by_name(totals.slips_finished, names.pipelines);
   out["deliveries"] = by_name(totals.deliveries, delivery_path_names);

@@ -135,6 +135,13 @@ class ClaimStore {
   // Any thread. Undoes a publish that no queue can hold. `key` came with the claim of one of begin()'s
   // uploads. A failure is logged, and retention takes the orphan.
   virtual void remove(const std::string& key) = 0;
+  // Any thread, once, before the first transfer. What has to be done in the store's place, which may block.
+  // `is_new`: no store that is open has this place.
+  virtual void prepare(bool is_new) { static_cast<void>(is_new); }
+  // The main thread, both; never waits. Upkeep is what a store does by itself for its configuration: from
+  // when that is in use until it is not.
+  virtual void begin_upkeep() {}
+  virtual void end_upkeep() {}
   // Any thread, once, when nothing will be begun any more. Does what is queued, and ends the store's threads.
   // May take as long as the store stands still. By default there is nothing to wait for.
   virtual void close() {}

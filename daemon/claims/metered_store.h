@@ -16,6 +16,9 @@ class MeteredStore : public ClaimStore {
 
   std::unique_ptr<Upload> begin(uint64_t size_bytes, std::shared_ptr<Executor> executor) override;
   void remove(const std::string& key) override { store_->remove(key); }
+  void prepare(bool is_new) override { store_->prepare(is_new); }
+  void begin_upkeep() override { store_->begin_upkeep(); }
+  void end_upkeep() override { store_->end_upkeep(); }
   void close() override { store_->close(); }
   std::vector<std::string> uploads_under_way() const override { return store_->uploads_under_way(); }
   uint64_t scratch_bytes() const override { return store_->scratch_bytes(); }

@@ -1,7 +1,6 @@
 #include "daemon/claims/store_keeper.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace bellhop {
 
@@ -10,32 +9,36 @@ void StoreKeeper::keep(const std::shared_ptr<ClaimStore>& store) {
   if (std::find(stores_.begin(), stores_.end(), store) == stores_.end()) stores_.push_back(store);
 }
 
-bool StoreKeeper::has_unused() const {
+std::vector<std::shared_ptr<ClaimStore>> StoreKeeper::take_unused() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return std::any_of(stores_.begin(), stores_.end(),
-                     [](const auto& store) { return store.use_count() == 1; });
+  // Nobody can come to have one but through this list.
+  const auto first = std::stable_partition(stores_.begin(), stores_.end(),
+                                           [](const auto& store) { return store.use_count() > 1; });
+  std::vector<std::shared_ptr<ClaimStore>> unused(first, stores_.end());
+  taken_.insert(taken_.end(), first, stores_.end());
+  stores_.erase(first, stores_.end());
+  return unused;
 }
 
-void StoreKeeper::close_unused() {
-  std::vector<std::shared_ptr<ClaimStore>> unused;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    // Nobody can come to have it but through this list.
-    const auto first = std::stable_partition(stores_.begin(), stores_.end(),
-                                             [](const auto& store) { return store.use_count() > 1; });
-    std::move(first, stores_.end(), std::back_inserter(unused));
-    stores_.erase(first, stores_.end());
-  }
-  for (const auto& store : unused) store->close();
+void StoreKeeper::closed(const std::shared_ptr<ClaimStore>& store) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::erase(taken_, store);
 }
 
 void StoreKeeper::close_all() {
-  for (const auto& store : all()) store->close();
+  std::vector<std::shared_ptr<ClaimStore>> stores;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stores = stores_;
+  }
+  for (const auto& store : stores) store->close();
 }
 
 std::vector<std::shared_ptr<ClaimStore>> StoreKeeper::all() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return stores_;
+  std::vector<std::shared_ptr<ClaimStore>> stores = stores_;
+  stores.insert(stores.end(), taken_.begin(), taken_.end());
+  return stores;
 }
 
 uint64_t StoreKeeper::scratch_bytes() const {

@@ -17,17 +17,19 @@ class StoreKeeper {
  public:
   // Again is harmless.
   void keep(const std::shared_ptr<ClaimStore>& store);
-  bool has_unused() const;  // nobody else has it
-  // Closes those that nobody else has any more. Waits for what is under way there.
-  void close_unused();
-  // The same with all of them. Precondition: no session is left.
+  // Those that nobody else has any more, each once. Close them, and say so: closing waits for what is under
+  // way.
+  std::vector<std::shared_ptr<ClaimStore>> take_unused();
+  void closed(const std::shared_ptr<ClaimStore>& store);
+  // Closes all that were not taken. Precondition: no session is left.
   void close_all();
+  // Also those that are being closed.
   std::vector<std::shared_ptr<ClaimStore>> all() const;
   uint64_t scratch_bytes() const;  // of all
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<ClaimStore>> stores_;  // under the mutex
+  std::vector<std::shared_ptr<ClaimStore>> stores_, taken_;  // under the mutex
 };
 
 }  // namespace bellhop

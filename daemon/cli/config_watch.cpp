@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/ops/trouble.h"
+
 namespace bellhop {
 
 namespace {
@@ -78,14 +80,20 @@ void ConfigWatch::watch(const std::vector<std::string>& files) {
     event->data = this;
     uv_unref(reinterpret_cast<uv_handle_t*>(event));
     watched_.push_back(event);
-    // One that is not there now is looked for once a minute.
-    uv_fs_event_start(
+    const int failed = uv_fs_event_start(
         event,
         [](uv_fs_event_t* noticed, const char*, int, int) {
           static_cast<ConfigWatch*>(noticed->data)->noticed();
         },
         directory.c_str(), 0);
+    // One that is not there now is looked for once a minute.
+    if (failed != 0 && failed != UV_ENOENT)
+      tell_trouble("folder not watched", directory,
+                   "changes in a folder of the configuration are noticed only once a minute",
+                   {{"path", directory}, {"reason", uv_strerror(failed)}});
   }
+  // What happened between the last read and now had no event.
+  if (directories != std::exchange(directories_, directories)) noticed();
 }
 
 // Something may be written there all the time: then it is not waited for quiet for ever.

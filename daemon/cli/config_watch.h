@@ -26,8 +26,8 @@ class ConfigWatch {
   ConfigWatch(const ConfigWatch&) = delete;
   ConfigWatch& operator=(const ConfigWatch&) = delete;
 
-  // These are the files that count, and the directories of what they link to. Watched anew, since a directory
-  // may have been replaced.
+  // These are the files that count. The directories of what they link to are watched anew, since one may have
+  // been replaced. If they are others than before, a look follows.
   void watch(const std::vector<std::string>& files);
 
  private:
@@ -36,6 +36,7 @@ class ConfigWatch {
 
   uv_loop_t* const loop_;
   const std::function<void()> look_;
+  std::set<std::string> directories_;
   std::vector<uv_fs_event_t*> watched_;  // each freed by its close callback
   uv_timer_t *quiet_, *minute_;          // likewise
   uint64_t noticed_at_ms_ = 0;           // the first event since the last look; 0: none

@@ -88,8 +88,10 @@ std::vector<std::string> what_needs_restart(const config::Config& before, const 
   for (const config::Store& store : before.stores) {
     const auto now = std::find_if(after.stores.begin(), after.stores.end(),
                                   [&](const config::Store& each) { return each.name == store.name; });
-    if (now == after.stores.end() || is_same_place(store, *now)) continue;
     const bool in_memory = std::holds_alternative<config::MemoryStore>(store.kind);
+    if (now == after.stores.end() && in_memory)
+      say("stores." + store.name, "a memory store and its payloads would be gone");
+    if (now == after.stores.end() || is_same_place(store, *now)) continue;
     say("stores." + store.name, in_memory ? "a memory store's settings cannot change while bellhop runs"
                                           : "a store's type and place cannot change while bellhop runs");
   }

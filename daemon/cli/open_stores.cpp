@@ -19,10 +19,9 @@ Result<std::unique_ptr<ClaimStore>> as_claim_store(Result<std::unique_ptr<Store>
   return std::unique_ptr<ClaimStore>(std::move(opened.value()));
 }
 
-// `is_in_use`: with other settings. A marker that is missing then says that the mount is gone.
-Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store, bool is_in_use) {
+Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store) {
   if (const auto* filesystem = std::get_if<config::FilesystemStore>(&store.kind))
-    return as_claim_store(FilesystemStore::open(store.name, *filesystem, store.keys, !is_in_use));
+    return as_claim_store(FilesystemStore::make(store.name, *filesystem, store.keys));
   if (const auto* s3 = std::get_if<config::S3Store>(&store.kind))
     return as_claim_store(S3Store::open(store.name, *s3, store.keys));
   return std::unique_ptr<ClaimStore>(std::make_unique<MemoryStore>(store.name, store.keys));
@@ -45,19 +44,20 @@ Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter*
     all.push_back(same_before(each, before));
     opened.emplace_back();
     if (all.back() != nullptr) continue;
-    auto made = open_store(each, before != nullptr && before->stores.find(each.name) != nullptr);
+    auto made = open_store(each);
     if (!made) return Error{made.error()};
     opened.back() = std::move(made.value());
   }
   if (meter != nullptr) meter->add_names(config);
   for (size_t i = 0; i < all.size(); ++i) {
     if (opened[i] == nullptr) continue;
-    if (meter == nullptr) {
+    const std::string& name = config.stores[i].name;
+    opened[i]->prepare(before == nullptr || before->stores.find(name) == nullptr);
+    if (meter == nullptr)
       all[i] = std::move(opened[i]);
-    } else {
-      StoreMeter& counts = meter->store(*meter->names()->stores.number(config.stores[i].name));
-      all[i] = std::make_shared<MeteredStore>(std::move(opened[i]), counts);
-    }
+    else
+      all[i] = std::make_shared<MeteredStore>(std::move(opened[i]),
+                                              meter->store(*meter->names()->stores.number(name)));
   }
   const std::string& fallback = config.claim_check.store;
   auto stores = std::make_unique<Stores>(std::move(all), fallback);

@@ -1,6 +1,7 @@
 #include "daemon/cli/reloader.h"
 
 #include <chrono>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -8,6 +9,11 @@
 #include "daemon/ops/log_line.h"
 
 namespace bellhop {
+
+namespace {
+// A broker that is there takes declarations in milliseconds.
+constexpr std::chrono::milliseconds declare_wait_max{5000}, declare_look{100};
+}  // namespace
 
 Reloader::Reloader(std::string file, const CurrentSnapshot& current, Meter& meter, ReloadState& state,
                    std::shared_ptr<Mailbox> mailbox, Use use)
@@ -19,14 +25,13 @@ Reloader::Reloader(std::string file, const CurrentSnapshot& current, Meter& mete
       use_(std::move(use)) {}
 
 Reloader::~Reloader() {
-  stop();
+  stop({});
+  if (thread_.joinable()) thread_.join();
 }
 
 uint64_t Reloader::request() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (stopping_) return 0;
-  ask(false);
-  return looks_begun_ + 1;
+  return stopping_ ? 0 : ask(false);
 }
 
 void Reloader::request_if_changed() {
@@ -34,27 +39,32 @@ void Reloader::request_if_changed() {
   if (!stopping_) ask(true);
 }
 
-// Under the mutex.
-void Reloader::ask(bool only_if_changed) {
+// Under the mutex. The number of the look that will see it.
+uint64_t Reloader::ask(bool only_if_changed) {
   (only_if_changed ? is_look_wanted_ : is_wanted_) = true;
   changed_.notify_all();
-  if (thread_.joinable()) return;
+  if (thread_.joinable()) return looks_begun_ + 1;
   try {
     thread_ = std::thread(&Reloader::run, this);
+    return looks_begun_ + 1;
   } catch (const std::system_error& error) {
     is_wanted_ = is_look_wanted_ = false;
     state_.failed({file_ + ": cannot be read again: no thread can be started: " + error.what()});
     state_.looked(++looks_begun_);
+    return looks_begun_;
   }
 }
 
-void Reloader::stop() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
+bool Reloader::stop(std::chrono::milliseconds within) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  stopping_ = true;
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  return changed_.wait_for(lock, within, [this] { return !is_at_work_; });
+}
+
+bool Reloader::is_stopping() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stopping_;
 }
 
 // --- its thread ---
@@ -67,62 +77,105 @@ void Reloader::run() {
     const bool only_if_changed = !std::exchange(is_wanted_, false);
     is_look_wanted_ = false;
     const uint64_t number = ++looks_begun_;
+    is_at_work_ = true;
     lock.unlock();
-    look(only_if_changed);
+    try {
+      look(only_if_changed);
+    } catch (const std::exception& error) {  // threads or memory have run out
+      fail({file_ + ": " + error.what()}, only_if_changed, current_.generation());
+    }
     state_.looked(number);
     lock.lock();
+    is_at_work_ = false;
+    changed_.notify_all();
   }
 }
 
 void Reloader::look(bool only_if_changed) {
   config::Loaded loaded = config::load_file(file_);
+  const std::vector<std::string> files = std::move(loaded.files);
   const auto before = current_.get();
   std::vector<std::string> errors = std::move(loaded.errors);
   if (errors.empty()) errors = what_needs_restart(*before->config, loaded.config, file_);
-  if (only_if_changed && (errors.empty() ? loaded.config == *before->config : errors == last_errors_)) {
-    on_main_thread([this, files = std::move(loaded.files)] { use_.note_files(files); });
-    last_errors_ = std::move(errors);
+  if (only_if_changed && errors.empty() && loaded.config == *before->config) {
+    state_.is_as_it_was();
+    last_errors_.clear();
+    on_main_thread([&] { use_.note_files(files); });
     return;
   }
-  std::shared_ptr<const Snapshot> snapshot;
+  Next next;
   if (errors.empty()) {
     auto made =
         make_snapshot(std::make_shared<const config::Config>(std::move(loaded.config)), meter_, before.get());
     if (made)
-      snapshot = std::move(made.value());
+      next.snapshot = std::move(made.value());
     else
       errors.push_back(file_ + ": " + made.error());
   }
-  last_errors_ = errors;
-  if (snapshot == nullptr) {
-    for (const std::string& error : errors) log_error(error);
-    log_error("configuration not reloaded: the one before stays in use", {{"number", before->generation}});
-    on_main_thread([this, files = std::move(loaded.files)] { use_.note_files(files); });
-    state_.failed(std::move(errors));
-    return;
+  bool is_used = false;
+  if (errors.empty()) {
+    next.control = declare(*before, *next.snapshot);
+    for (const std::string& warning : loaded.warnings) log_warn(warning);
+    on_main_thread([&] {
+      is_used = use_.put_to_use(next);
+      use_.note_files(files);
+    });
+    if (!is_used) errors.push_back(file_ + ": not read again: bellhop is shutting down");
+  } else {
+    on_main_thread([&] { use_.note_files(files); });
   }
-  for (const std::string& warning : loaded.warnings) log_warn(warning);
-  const uint64_t generation = snapshot->generation;
-  if (!on_main_thread([this, snapshot = std::move(snapshot), files = std::move(loaded.files)] {
-        use_.put_to_use(snapshot);
-        use_.note_files(files);
-      }))
-    return;
-  log_info("configuration reloaded", {{"number", generation}});
-  state_.succeeded(generation, std::move(loaded.warnings), std::chrono::system_clock::now());
+  if (!errors.empty()) return fail(std::move(errors), only_if_changed, before->generation);
+  last_errors_.clear();
+  log_info("configuration reloaded", {{"number", next.snapshot->generation}});
+  state_.succeeded(next.snapshot->generation, std::move(loaded.warnings), std::chrono::system_clock::now());
 }
 
-// Waits until it was run. False: stop() was called, and nobody may run it any more.
-bool Reloader::on_main_thread(std::function<void()> task) {
+// The same again, when nobody asked, is not told again.
+void Reloader::fail(std::vector<std::string> errors, bool only_if_changed, uint64_t stays) {
+  if (only_if_changed && errors == last_errors_) return;
+  last_errors_ = errors;
+  for (const std::string& error : errors) log_error(error);
+  log_error("configuration not reloaded: the one before stays in use", {{"number", stays}});
+  state_.failed(std::move(errors));
+}
+
+// Routes to a pipeline that nobody has declared would lose messages, so what is new is declared first. A
+// broker that is away is not waited for: then nobody can publish either.
+std::shared_ptr<Control> Reloader::declare(const Snapshot& before, const Snapshot& next) {
+  const config::Config& config = *next.config;
+  if (config.broker == before.config->broker && config.pipelines == before.config->pipelines) return nullptr;
+  auto control = std::make_shared<Control>(next.config, next.tls);
+  for (std::chrono::milliseconds waited{0}; waited < declare_wait_max && !is_stopping();
+       waited += declare_look) {
+    if (control->wait_until_done(static_cast<uint32_t>(declare_look.count()))) break;
+  }
+  return control;
+}
+
+// Waits until it was run. False: stop() was called meanwhile. It is run all the same, or never.
+bool Reloader::on_main_thread(const std::function<void()>& task) {
+  struct Shared {
+    std::mutex mutex;
+    bool is_given_up = false;
+  };
+  const auto shared = std::make_shared<Shared>();
   const uint64_t number = ++main_tasks_;
-  mailbox_->post([this, number, task = std::move(task)] {
+  mailbox_->post([this, number, shared, &task] {
+    const std::lock_guard<std::mutex> running(shared->mutex);
+    if (shared->is_given_up) return;  // what it refers to is gone
     task();
     const std::lock_guard<std::mutex> lock(mutex_);
     main_tasks_done_ = number;
     changed_.notify_all();
   });
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || main_tasks_done_ == number; });
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return stopping_ || main_tasks_done_ == number; });
+    if (main_tasks_done_ == number) return true;
+  }
+  const std::lock_guard<std::mutex> waited(shared->mutex);
+  shared->is_given_up = true;
+  const std::lock_guard<std::mutex> lock(mutex_);
   return main_tasks_done_ == number;
 }
 

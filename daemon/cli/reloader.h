@@ -1,12 +1,13 @@
 // Reloader: reads the configuration again while bellhop runs. All or nothing: what is wrong with it changes
 // nothing.
 //
-//   request ─► its thread: read, check, open what is new ─► main thread: put to use ─► its thread: report
+//   request ─► its thread: read, check, open what is new, declare what is new ─► main thread: put to use
 //
-// Requests that come meanwhile become one more look. Its thread begins with the first request, because a
-// file or a store's place may stand still.
+// Requests that come meanwhile become one more look. Its thread begins with the first request, because a file
+// or a store's place may stand still.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "config/load.h"
+#include "daemon/broker/control.h"
 #include "daemon/ops/mailbox.h"
 #include "daemon/ops/meter.h"
 #include "daemon/ops/reload_state.h"
@@ -25,16 +27,20 @@ namespace bellhop {
 
 class Reloader {
  public:
+  struct Next {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::shared_ptr<Control> control;  // null: the one before serves
+  };
   struct Use {
-    // The main thread. From here on this one is in use.
-    std::function<void(std::shared_ptr<const Snapshot>)> put_to_use;
+    // The main thread. From here on this one is in use. False: bellhop ends, and it is not.
+    std::function<bool(const Next&)> put_to_use;
     // The main thread. After each look: the files that were read, or should have been.
     std::function<void(const std::vector<std::string>& files)> note_files;
   };
   // `mailbox` is the main loop's. What is referred to outlives the reloader.
   Reloader(std::string file, const CurrentSnapshot& current, Meter& meter, ReloadState& state,
            std::shared_ptr<Mailbox> mailbox, Use use);
-  // stop().
+  // Waits for the look under way.
   ~Reloader();
   Reloader(const Reloader&) = delete;
   Reloader& operator=(const Reloader&) = delete;
@@ -44,14 +50,18 @@ class Reloader {
   uint64_t request();
   // Any thread. Looks, and reloads if something is other than at the last look.
   void request_if_changed();
-  // Any thread but the main thread. Waits for the look under way, which may stand still as a store does.
-  void stop();
+  // Any thread. Nothing is looked at any more. False: a look is still under way after so long; it may stand
+  // still as a store does.
+  bool stop(std::chrono::milliseconds within);
 
  private:
-  void ask(bool only_if_changed);
+  uint64_t ask(bool only_if_changed);
   void run();
   void look(bool only_if_changed);
-  bool on_main_thread(std::function<void()> task);
+  void fail(std::vector<std::string> errors, bool only_if_changed, uint64_t stays);
+  std::shared_ptr<Control> declare(const Snapshot& before, const Snapshot& next);
+  bool on_main_thread(const std::function<void()>& task);
+  bool is_stopping();
 
   const std::string file_;
   const CurrentSnapshot& current_;
@@ -66,6 +76,7 @@ class Reloader {
   bool stopping_ = false;
   bool is_wanted_ = false, is_look_wanted_ = false;
   uint64_t looks_begun_ = 0;
+  bool is_at_work_ = false;
   uint64_t main_tasks_done_ = 0;
   std::thread thread_;
 

@@ -1,29 +1,58 @@
 #include "daemon/cli/retirement.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
 namespace bellhop {
 
-void Retirement::look() {
-  if (is_at_work_ || (controls_.empty() && !stores_.has_unused())) return;
-  stop();
-  is_at_work_ = true;
+namespace {
+constexpr std::chrono::milliseconds look_pause{20};
+}
+
+Retirement::~Retirement() {
+  for (Task& task : tasks_) task.thread.join();
+}
+
+void Retirement::begin(std::function<void()> work) {
+  tasks_.remove_if([](Task& task) {
+    if (!task.is_done) return false;
+    task.thread.join();
+    return true;
+  });
+  Task& task = tasks_.emplace_back();
   try {
-    // The declarations of a former configuration end with their owner.
-    auto controls = std::make_shared<std::vector<std::unique_ptr<Control>>>(std::exchange(controls_, {}));
-    thread_ = std::thread([this, controls = std::move(controls)]() mutable {
-      controls.reset();
-      stores_.close_unused();
-      is_at_work_ = false;
+    task.thread = std::thread([&task, work] {
+      work();
+      task.is_done = true;
     });
   } catch (const std::system_error&) {
-    is_at_work_ = false;  // no thread can be had: the stores' turn comes with the next look
+    tasks_.pop_back();
+    work();  // no thread can be had
   }
 }
 
-void Retirement::stop() {
-  if (thread_.joinable()) thread_.join();
+void Retirement::retire(std::shared_ptr<Control> control) {
+  begin([control = std::move(control)] { control->stop(); });
+}
+
+void Retirement::look() {
+  for (const auto& store : stores_.take_unused()) {
+    begin([this, store] {
+      store->close();
+      stores_.closed(store);
+    });
+  }
+}
+
+bool Retirement::is_over(std::chrono::milliseconds within) const {
+  const auto give_up_at = std::chrono::steady_clock::now() + within;
+  const auto is_done = [](const Task& task) { return task.is_done.load(); };
+  while (!std::all_of(tasks_.begin(), tasks_.end(), is_done)) {
+    if (std::chrono::steady_clock::now() >= give_up_at) return false;
+    std::this_thread::sleep_for(look_pause);
+  }
+  return true;
 }
 
 }  // namespace bellhop

@@ -1,38 +1,45 @@
-// Retirement: ends what a reload left without a use: stores that nothing needs any more, declarations of a
-// former configuration. On a thread of its own, which exists only meanwhile: a store may stand still.
+// Retirement: ends what a reload left without a use: stores that nothing needs any more, and declarations of
+// a former configuration. Each on a thread of its own, which exists only meanwhile: one that stands still
+// holds up no other.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <list>
 #include <memory>
 #include <thread>
-#include <vector>
 
 #include "daemon/broker/control.h"
 #include "daemon/claims/store_keeper.h"
 
 namespace bellhop {
 
-// One thread, the main one, but for stop().
+// One thread, the main one, but for is_over().
 class Retirement {
  public:
   // `stores` outlives it.
   explicit Retirement(StoreKeeper& stores) : stores_(stores) {}
-  ~Retirement() { stop(); }
+  // Waits for what is under way.
+  ~Retirement();
   Retirement(const Retirement&) = delete;
   Retirement& operator=(const Retirement&) = delete;
 
-  void retire(std::unique_ptr<Control> control) { controls_.push_back(std::move(control)); }
-  // Begins with what there is, unless it is at work. Call it now and then: what is under way in a store may
-  // still need it.
+  void retire(std::shared_ptr<Control> control);
+  // Begins with the stores that nobody else has any more. Call it now and then.
   void look();
-  // Any thread, when look() is not called any more. Waits for what is under way.
-  void stop();
+  // Any thread, when nothing is begun any more. False: after so long something was still under way.
+  bool is_over(std::chrono::milliseconds within) const;
 
  private:
+  struct Task {
+    std::atomic<bool> is_done{false};
+    std::thread thread;
+  };
+  void begin(std::function<void()> work);
+
   StoreKeeper& stores_;
-  std::vector<std::unique_ptr<Control>> controls_;
-  std::atomic<bool> is_at_work_{false};
-  std::thread thread_;
+  std::list<Task> tasks_;
 };
 
 }  // namespace bellhop

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <iostream>
 #include <system_error>
 #include <thread>
@@ -37,6 +36,7 @@ namespace {
 constexpr uint64_t last_closes_ms_max = 2000;
 constexpr uint64_t look_around_ms = 5000;
 constexpr std::chrono::milliseconds last_lines_wait{200};  // nobody may be reading the log
+constexpr std::chrono::milliseconds last_wait{1000};
 
 // By default glibc learns from the first large buffer that is freed to keep such ones in its arenas, of which
 // each session's thread has one: many sessions then keep what none of them uses. With a fixed limit a large
@@ -64,13 +64,12 @@ class Daemon {
   ~Daemon() {
     if (!loop_open_) return;
     if (closer_.joinable()) closer_.join();
-    retirement_.stop();
+    admin_.reset();  // its thread asks the others
     reloader_.reset();
     control_.reset();
     signals_.reset();
     config_watch_.reset();
     broker_watch_.reset();
-    admin_.reset();
     listener_.reset();
     sessions_.reset();
     if (mailbox_ != nullptr) mailbox_->close();
@@ -89,9 +88,12 @@ class Daemon {
     shared_.hop_bodies = std::make_unique<Quota>(config.limits.inflight_bytes);
     auto made = make_snapshot(config_, *shared_.meter, nullptr);
     if (!made) return fail(made.error());
-    const std::shared_ptr<const Snapshot> snapshot = std::move(made.value());
-    for (const auto& store : snapshot->stores->all()) stores_.keep(store);
-    shared_.current.set(snapshot);
+    for (const auto& store : made.value()->stores->all()) {
+      stores_.keep(store);
+      store->begin_upkeep();
+    }
+    auto control = std::make_shared<Control>(config_, made.value()->tls);
+    shared_.current.set(std::move(made.value()));  // nothing here keeps it
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
     loop_open_ = true;
@@ -119,10 +121,10 @@ class Daemon {
     tell_warnings(config);
     reloader_ = std::make_unique<Reloader>(
         file_, shared_.current, *shared_.meter, reload_, mailbox_,
-        Reloader::Use{[this](std::shared_ptr<const Snapshot> next) { put_to_use(std::move(next)); },
+        Reloader::Use{[this](const Reloader::Next& next) { return put_to_use(next); },
                       [this](const std::vector<std::string>& files) { watch_files(files); }});
     if (auto opened = open_admin(config.admin); !opened) return fail(opened.error());
-    control_ = std::make_unique<Control>(config_, snapshot->tls);
+    control_ = std::move(control);
     // What is read for a change may have changed since the start read it.
     if (config.admin.watch) reloader_->request_if_changed();
     for (const std::string& address : listener_->addresses()) log_info("listening", {{"address", address}});
@@ -143,7 +145,7 @@ class Daemon {
 
   Result<void> open_admin(const config::Admin& where) {
     AdminSources sources;
-    sources.service = [this] { return shared_.current.get()->config->service; };
+    sources.config = [this] { return shared_.current.get()->config; };
     sources.version = BELLHOP_VERSION;
     sources.meter = shared_.meter.get();
     sources.reload = &reload_;
@@ -175,29 +177,35 @@ class Daemon {
         [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
   }
 
-  // A configuration that was read again. Sessions take it before their next message.
-  void put_to_use(std::shared_ptr<const Snapshot> next) {
-    if (draining_.load()) return;
+  // A configuration that was read again. Sessions take it before their next message. False: bellhop ends.
+  bool put_to_use(const Reloader::Next& next) {
+    const Snapshot& snapshot = *next.snapshot;
+    for (const auto& store : snapshot.stores->all()) stores_.keep(store);
+    if (next.control != nullptr)
+      retirement_.retire(draining_.load() ? next.control : std::exchange(control_, next.control));
+    if (draining_.load()) return false;
     const auto before = shared_.current.get();
-    const config::Config& config = *next->config;
-    for (const auto& store : next->stores->all()) stores_.keep(store);
+    const config::Config& config = *snapshot.config;
     shared_.budget->set_bytes_max(config.limits.inflight_bytes);
     shared_.hop_bodies->set_bytes_max(config.limits.inflight_bytes);
     listener_->use(config.listen);
-    shared_.current.set(next);
+    shared_.current.set(next.snapshot);
     sessions_->look_at_configuration();
+    for (const auto& store : before->stores->all()) {
+      const auto& all = snapshot.stores->all();
+      if (std::find(all.begin(), all.end(), store) == all.end()) store->end_upkeep();
+    }
+    for (const auto& store : snapshot.stores->all()) store->begin_upkeep();
     if (config.log_level != before->config->log_level) set_log_level(config.log_level);
     tell_warnings(config);
-    const bool other_broker = config.broker != before->config->broker;
-    if (other_broker && broker_watch_ != nullptr) {
-      broker_watch_.reset();
-      watch_broker();
+    if (config.broker != before->config->broker) {
+      shared_.meter->forget_broker();
+      if (broker_watch_ != nullptr) {
+        broker_watch_.reset();
+        watch_broker();
+      }
     }
-    if (other_broker || config.pipelines != before->config->pipelines) {
-      retirement_.retire(std::move(control_));
-      control_ = std::make_unique<Control>(next->config, next->tls);
-      retirement_.look();
-    }
+    return true;
   }
 
   void watch_files(const std::vector<std::string>& files) {
@@ -254,11 +262,12 @@ class Daemon {
   // Every session has ended. A store may stand still (a dead mount), and a name lookup too: so they are
   // waited for by another thread, while this one keeps the time and hears signals.
   void close_stores() {
+    uv_timer_stop(&look_around_timer_);  // it begins retirements
     const auto close = [this] {
-      reloader_->stop();
-      retirement_.stop();
-      control_->stop();
       stores_.close_all();
+      control_->stop();
+      // Nobody needs what these do any more: one that stands still is left.
+      if (!reloader_->stop(last_wait) || !retirement_.is_over(last_wait)) leave_settled();
     };
     const auto done = [this, mailbox = mailbox_] { mailbox->post([this] { finish(); }); };
     try {
@@ -282,13 +291,19 @@ class Daemon {
   void finish() {
     for (uv_timer_t* timer : {&timer_, &look_around_timer_})
       uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
-    signals_->close();
+    signals_->ignore_all();  // the end is a moment away, and in order: one more signal changes nothing
     broker_watch_.reset();
     config_watch_.reset();
     admin_->close();
-    // The end is a moment away, and in order: one more signal changes nothing.
-    for (const int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP}) std::signal(number, SIG_IGN);
     mailbox_->close();
+  }
+
+  // All sessions have ended well, and so have the stores in use.
+  [[noreturn]] static void leave_settled() {
+    troubles().sum_up_all(TroubleBook::Clock::now());
+    log_info("stopped");
+    finish_log(last_lines_wait);
+    _exit(0);
   }
 
   void stop_now() {
@@ -327,7 +342,7 @@ class Daemon {
   std::unique_ptr<AdminSide> admin_;
   std::unique_ptr<BrokerWatch> broker_watch_;
   std::unique_ptr<Signals> signals_;
-  std::unique_ptr<Control> control_;
+  std::shared_ptr<Control> control_;
   std::unique_ptr<Reloader> reloader_;
   std::unique_ptr<ConfigWatch> config_watch_;
   std::thread closer_;

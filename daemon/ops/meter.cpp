@@ -59,6 +59,11 @@ void Meter::saw_broker(bool is_up) {
   saw_.notify_all();
 }
 
+void Meter::forget_broker() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  seen_ = BrokerState::unknown;
+}
+
 Meter::BrokerState Meter::broker() const {
   if (has_session_at_broker()) return BrokerState::up;
   std::unique_lock<std::mutex> lock(mutex_);

@@ -40,6 +40,8 @@ class Meter {
   uint64_t failed_connects() const { return failed_connects_.load(); }
   // What was last known of it. It counts while no session is there.
   void saw_broker(bool is_up);
+  // It is another one now.
+  void forget_broker();
   bool has_session_at_broker() const;
   // unknown: bellhop has not looked yet. The first who asks makes it look, and waits here for the answer, but
   // no longer than first_look_wait.

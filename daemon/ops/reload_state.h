@@ -40,6 +40,12 @@ class ReloadState {
     view_.last_was_successful = false;
     view_.problems = std::move(errors);
   }
+  // The file says again what is in use.
+  void is_as_it_was() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    view_.last_was_successful = true;
+    view_.problems.clear();
+  }
   void looked(uint64_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);
     view_.looks = number;

@@ -21,7 +21,7 @@ constexpr int watched[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP};
 
 void ignore_other_signals() {
   for (const int number :
-       {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT})
+       {SIGPIPE, SIGXFSZ, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT})
     std::signal(number, SIG_IGN);
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) std::signal(number, SIG_IGN);
 }
@@ -60,6 +60,22 @@ void Signals::close() {
     uv_close(reinterpret_cast<uv_handle_t*>(&handle->signal),
              [](uv_handle_t* raw) { delete static_cast<Handle*>(raw->data); });
   }
+}
+
+void Signals::ignore_all() {
+  // With the last handle of a signal libuv restores its default action, which ends the process. So there is
+  // one more of each meanwhile, on a loop that never runs; it stays.
+  auto* const loop = new uv_loop_t;
+  if (uv_loop_init(loop) == 0) {
+    for (const int number : watched) {
+      auto* const handle = new uv_signal_t;
+      uv_signal_init(loop, handle);
+      uv_signal_start(
+          handle, [](uv_signal_t*, int) {}, number);
+    }
+  }
+  close();
+  for (const int number : watched) std::signal(number, SIG_IGN);
 }
 
 void Signals::on_signal(uv_signal_t* signal, int number) {

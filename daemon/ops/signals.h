@@ -29,6 +29,8 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   void close();
+  // Closes, and from now on the watched signals do nothing. Once, at the process's end.
+  void ignore_all();
 
  private:
   struct Handle;

@@ -1,5 +1,5 @@
 // Snapshot: one configuration, and what was made of it. Immutable, so that all threads read it. A message
-// follows one snapshot from its first decision on; what outlasts a turn (a publish job, a hop) keeps it.
+// follows one snapshot from its first decision on; what outlasts a turn (a publish job) keeps it.
 // CurrentSnapshot: the one that counts for whatever begins now.
 #pragma once
 

@@ -7,7 +7,7 @@ import pytest
 from support import amqp
 from support.claims import CLAIM, Consumer, Marker, Side, body_of, claim
 from support.publishing import begin_hops, publisher
-from support.rabbitmq import TIME_FACTOR, wait_until
+from support.rabbitmq import TIME_FACTOR, version, wait_until
 
 LATER = "22222222-2222-4333-8444-555555555555"
 MISSING = "11111111-2222-4333-8444-555555555555"
@@ -79,6 +79,7 @@ def with_flags(flags, body):
     return struct.pack("!HHQH", 60, 0, len(body), flags)
 
 
+@pytest.mark.skipif(version() >= (4, 0), reason="this broker writes each header anew, so none that cannot be decoded comes from it")
 @pytest.mark.parametrize("body", [b"\xac\x01\x00inline", b"plain", claim(MISSING)])
 def test_a_header_that_cannot_be_decoded_passes_whole_as_it_came(rabbit, bellhop, broker, name, body):
     daemon = bellhop()

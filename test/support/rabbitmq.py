@@ -172,7 +172,7 @@ class Node:
         if not cookie.exists():
             cookie.write_text(uuid.uuid4().hex)
             cookie.chmod(0o400)
-        (f / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\nlog.console = true\nlog.file = false\n"
+        (f / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self.port}\nmax_message_size = 134217728\nlog.console = true\nlog.file = false\n"
                                          f"{self._tls_config()}{self.extra_config}\n")
         (f / "enabled_plugins").write_text(f"[{','.join(self.plugins)}].\n")
         (f / "pid").unlink(missing_ok=True)

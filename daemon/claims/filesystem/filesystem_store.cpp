@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <thread>
+#include <utility>
 
 #include "daemon/claims/filesystem/filesystem_fetch.h"
 #include "daemon/claims/filesystem/filesystem_upload.h"
@@ -30,41 +31,11 @@ ThreadShares verifying_shares() {
   return {.threads_max = count, .one_kind_max = count, .one_line_max = count, .niceness = verifying_niceness};
 }
 
-// What a start does to the directory: looks, finds out what it can, and writes the marker if it may.
-Result<void> prepare(FilesystemCore& core, bool writes_marker) {
-  const StorePlace& place = core.place;
-  struct stat status {};
-  if (::stat(place.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
-    return Error{fmt::format("store '{}': {} is not a directory", place.name, place.path)};
-  }
-  const auto directory = StoreDirectory::open(place);
-  if (!directory) {
-    log_warn("store is not there: until it is bellhop nacks publishes that need it, and holds deliveries",
-             {{"store", place.name}, {"reason", directory.error()}});
-    return {};
-  }
-  if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
-    const int error = errno;
-    fstat(directory.value().fd(), &status);
-    log_warn("store is read-only for bellhop: bellhop nacks publishes that need it",
-             {{"store", place.name},
-              {"path", place.path},
-              {"reason", errno_text(error)},
-              {"owner", owner_and_mode(status)},
-              {"bellhop_uid", geteuid()}});
-  } else {
-    const bool sync_directory =
-        core.abilities.of(place, directory.value(), core.keys.next()).sync_directory && place.fsync;
-    if (place.marker_required && writes_marker) {
-      auto written = directory.value().write_marker(place, sync_directory);
-      if (!written) log_warn("store gets no marker", {{"store", place.name}, {"reason", written.error()}});
-    }
-  }
-  if (auto marker = directory.value().check_marker(place); !marker) {
-    log_warn("store has no marker: set `marker: optional` for a directory that no bellhop writes to",
-             {{"store", place.name}, {"reason", marker.error()}});
-  }
-  return {};
+Result<std::unique_ptr<FilesystemStore>> begun(Result<std::unique_ptr<FilesystemStore>> made) {
+  if (!made) return made;
+  made.value()->prepare(true);
+  made.value()->begin_upkeep();
+  return made;
 }
 
 }  // namespace
@@ -98,37 +69,86 @@ Result<StorePlace> FilesystemStore::place_of(const std::string& name, const conf
   return place;
 }
 
-Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::make(const std::string& name,
                                                                const config::FilesystemStore& config,
-                                                               proto::KeyRule keys, bool writes_marker) {
+                                                               proto::KeyRule keys) {
   auto place = place_of(name, config);
   if (!place) return Error{place.error()};
-  auto store = open(std::move(place.value()), keys, writes_marker);
-  if (store && config.retention_ms) {
-    store.value()->retention_ = std::make_unique<Retention>(
-        store.value()->core_->place, std::chrono::seconds(*config.retention_ms / 1000));
-  }
-  return store;
+  return make(std::move(place.value()), keys, config.retention_ms);
 }
 
-Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place, proto::KeyRule keys,
-                                                               bool writes_marker) {
-  std::unique_ptr<FilesystemStore> store(new FilesystemStore(std::move(place), keys));
-  if (auto prepared = prepare(*store->core_, writes_marker); !prepared) return Error{prepared.error()};
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::make(StorePlace place, proto::KeyRule keys,
+                                                               std::optional<uint64_t> retention_ms) {
+  struct stat status {};
+  if (::stat(place.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode))
+    return Error{fmt::format("store '{}': {} is not a directory", place.name, place.path)};
+  return std::unique_ptr<FilesystemStore>(new FilesystemStore(std::move(place), keys, retention_ms));
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(const std::string& name,
+                                                               const config::FilesystemStore& config,
+                                                               proto::KeyRule keys) {
+  return begun(make(name, config, keys));
+}
+
+Result<std::unique_ptr<FilesystemStore>> FilesystemStore::open(StorePlace place, proto::KeyRule keys) {
+  return begun(make(std::move(place), keys, {}));
+}
+
+void FilesystemStore::prepare(bool is_new) {
+  const StorePlace& place = core_->place;
+  struct stat status {};
+  const auto directory = StoreDirectory::open(place);
+  if (!directory) {
+    log_warn("store is not there: until it is bellhop nacks publishes that need it, and holds deliveries",
+             {{"store", place.name}, {"reason", directory.error()}});
+    return;
+  }
+  if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    const int error = errno;
+    fstat(directory.value().fd(), &status);
+    log_warn("store is read-only for bellhop: bellhop nacks publishes that need it",
+             {{"store", place.name},
+              {"path", place.path},
+              {"reason", errno_text(error)},
+              {"owner", owner_and_mode(status)},
+              {"bellhop_uid", geteuid()}});
+  } else {
+    const bool sync_directory =
+        core_->abilities.of(place, directory.value(), core_->keys.next()).sync_directory && place.fsync;
+    if (place.marker_required && is_new) {
+      auto written = directory.value().write_marker(place, sync_directory);
+      if (!written) log_warn("store gets no marker", {{"store", place.name}, {"reason", written.error()}});
+    }
+  }
+  if (auto marker = directory.value().check_marker(place); !marker) {
+    log_warn("store has no marker: set `marker: optional` for a directory that no bellhop writes to",
+             {{"store", place.name}, {"reason", marker.error()}});
+  }
+}
+
+void FilesystemStore::begin_upkeep() {
+  if (retention_ms_ && retention_ == nullptr)
+    retention_ = std::make_unique<Retention>(core_->place, std::chrono::seconds(*retention_ms_ / 1000));
+  if (std::exchange(has_upkeep_begun_, true)) return;
   // In the background: a large directory must not delay the start.
-  store->core_->pool.run(nullptr, Work::upkeep, [core = store->core_] {
+  core_->pool.run(nullptr, Work::upkeep, [core = core_] {
     const auto directory = StoreDirectory::open(core->place);
     const size_t removed = directory ? sweep_unfinished(directory.value()) : 0;
     if (removed != 0)
       log_info("unfinished objects older than 24 h removed",
                {{"store", core->place.name}, {"removed", removed}});
   });
-  return store;
 }
 
-FilesystemStore::FilesystemStore(StorePlace place, proto::KeyRule keys)
+void FilesystemStore::end_upkeep() {
+  if (retention_ != nullptr) retention_->end();
+}
+
+FilesystemStore::FilesystemStore(StorePlace place, proto::KeyRule keys, std::optional<uint64_t> retention_ms)
     : ClaimStore(place.name, keys),
-      core_(std::make_shared<FilesystemCore>(std::move(place), shares, verifying_shares())) {}
+      core_(std::make_shared<FilesystemCore>(std::move(place), shares, verifying_shares())),
+      retention_ms_(retention_ms) {}
 
 FilesystemStore::~FilesystemStore() {
   core_->verifying.stop();

@@ -170,12 +170,16 @@ Retention::Retention(StorePlace place, seconds age_max) : place_(std::move(place
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-Retention::~Retention() {
+void Retention::end() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
+}
+
+Retention::~Retention() {
+  end();
   thread_.join();
 }
 

@@ -56,6 +56,8 @@ std::string problem_of(const StorePlace& place, const SweepCounts& counts);
 class Retention {
  public:
   Retention(StorePlace place, std::chrono::seconds age_max);
+  // Ends it without waiting. Again is harmless.
+  void end();
   // Waits for a system call under way.
   ~Retention();
   Retention(const Retention&) = delete;

@@ -67,12 +67,8 @@ struct Channel {
   };
   std::vector<ProxyAck> proxy_acks;
   Consumers consumers;
-  std::unordered_map<uint64_t, config::PipelineStep> inputs;  // deliveries that came from a pipeline
-  // The configuration is another now.
-  void find_inputs(const config::RoutingTable& routing) {
-    consumers.find_inputs(routing);
-    for (auto& [tag, input] : inputs) input = routing.same(input);
-  }
+  // Deliveries that came from a pipeline: by their tags, where they stand. The configuration may change.
+  std::unordered_map<uint64_t, config::StepName> inputs;
 
   // --- what was asked of the broker, its answers awaited ---
   // tx: commits and rollbacks. own: bellhop's commit of proxy_acks.

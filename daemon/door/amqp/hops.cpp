@@ -93,7 +93,7 @@ void Hops::release(Channel& channel, PublishJob& job) {
   config::PipelineStep input;
   if (hop->input_tag) {
     auto found = channel.inputs.find(*hop->input_tag);
-    if (found != channel.inputs.end()) input = job.snapshot->routing->same(found->second);
+    if (found != channel.inputs.end()) input = job.snapshot->routing->find(found->second);
   }
   using namespace std::chrono;
   int64_t now_s = duration_cast<seconds>(system_clock::now().time_since_epoch()).count();

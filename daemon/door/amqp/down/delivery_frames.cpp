@@ -76,7 +76,7 @@ void DeliveryFrames::remember_input(Channel& channel, config::PipelineStep input
       return channel.tags.owner(entry.first) == TagWindow::Owner::settled;
     });
   }
-  known[channel.out.tag] = input;
+  known[channel.out.tag] = config::StepName(input);
 }
 
 bool DeliveryFrames::on_header(Channel& channel, const Frame& frame) {

@@ -57,7 +57,7 @@ void Relay::use(std::shared_ptr<const Snapshot> snapshot) {
   state_.snapshot.swap(snapshot);  // the former one is needed until nothing points into it
   state_.meter.use(state_.snapshot->names);
   for (const auto& channel : channels_.all()) {
-    if (channel != nullptr) channel->find_inputs(*state_.snapshot->routing);
+    if (channel != nullptr) channel->consumers.find_inputs(*state_.snapshot->routing);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 struct Daemon {
   Daemon() {
-    sources.service = [] { return "orders-api"; };
+    sources.config = [config = std::make_shared<const config::Config>(configured())] { return config; };
     sources.version = "1.2.3";
     sources.meter = &meter;
     sources.reload = &reload;

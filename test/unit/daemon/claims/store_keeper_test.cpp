@@ -24,13 +24,18 @@ TEST_CASE("a store is closed when nobody else has it any more", "[claims]") {
   keeper.keep(one);
   keeper.keep(two);
   keeper.keep(two);  // again
-  CHECK_FALSE(keeper.has_unused());
-  keeper.close_unused();
-  CHECK(one_closed == 0);
+  CHECK(keeper.take_unused().empty());
+  const ClaimStore* const first = one.get();
   one.reset();
-  CHECK(keeper.has_unused());
-  keeper.close_unused();
-  CHECK(one_closed == 1);
+  {
+    const auto unused = keeper.take_unused();
+    REQUIRE(unused.size() == 1);
+    CHECK(unused[0].get() == first);
+    CHECK(keeper.take_unused().empty());  // it was taken
+    CHECK(keeper.all().size() == 2);      // and is not closed yet
+    unused[0]->close();
+    keeper.closed(unused[0]);
+  }
   CHECK(keeper.all().size() == 1);
   keeper.close_all();
   CHECK(one_closed == 1);

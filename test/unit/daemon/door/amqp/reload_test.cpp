@@ -152,3 +152,22 @@ TEST_CASE("without its pipeline a message that has no slip is refused, and one t
   rig.client(publish(1, "bellhop.next", "", "result", false, "id-1", fields));
   CHECK(rig.to_client() == "1 nack 1");
 }
+
+TEST_CASE("a pipeline that is taken away and put back knows where its inputs stand", "[session][reload]") {
+  const std::string both = "pipelines: { p: { steps: [ one, two ] }, o: { steps: [ six, two ] } }\n";
+  Reloaded rig(both);
+  rig.open_with_confirms();
+  rig.client(consume(1, "p.one", "c"));
+  rig.broker(named(1, method::basic_consume_ok, "c"));
+  rig.broker(deliver(1, "c", 5, "input"));
+  rig.to_client();
+  rig.to_broker();
+  rig.use_config("pipelines: { o: { steps: [ six, two ] } }\n");
+  rig.use_config(both);
+  Buffer fields;
+  proto::put_field(fields, "bellhop-ack", int64_t{5});
+  rig.client(publish(1, "bellhop.next", "", "result", false, "id-1", fields));
+  rig.open_private_channel();
+  rig.broker(method_frame(Rig::private_id, method::exchange_declare_ok));
+  CHECK(rig.to_broker().find("9 publish p/two") != std::string::npos);
+}
