@@ -51,7 +51,7 @@ def end(daemon):
     """The daemon is told to end, and has told its clients."""
     begin = len(daemon.log)
     daemon.sigterm()
-    daemon.wait_log("closed by bellhop code=320", begin=begin)
+    daemon.wait_log("session closed by bellhop .* code=320", begin=begin)
 
 
 def begin(daemon):
