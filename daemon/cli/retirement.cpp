@@ -14,7 +14,7 @@ Retirement::~Retirement() {
   for (Task& task : tasks_) task.thread.join();
 }
 
-void Retirement::begin(std::function<void()> work) {
+void Retirement::begin(const std::function<void()>& work) {
   tasks_.remove_if([](Task& task) {
     if (!task.is_done) return false;
     task.thread.join();

@@ -36,7 +36,7 @@ class Retirement {
     std::atomic<bool> is_done{false};
     std::thread thread;
   };
-  void begin(std::function<void()> work);
+  void begin(const std::function<void()>& work);
 
   StoreKeeper& stores_;
   std::list<Task> tasks_;
