@@ -150,6 +150,20 @@ def test_the_log_tells_of_each_message_after_the_commands_of_the_chapter(publish
     assert "payload offloaded" not in daemon.log[begin:]
 
 
+def test_tap_shows_where_the_next_messages_go(publishing, tmp_path):
+    queue, _, daemon, up = publishing()
+    [words] = shown("tap")
+    names = {"bellhop": binary(), "bellhop.yaml": str(daemon.config_path)}
+    tap = subprocess.Popen([names.get(word, word) for word in words], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+    daemon.wait_log("tap begins")
+    for number in range(1, 21):
+        up.channel.publish("", queue, body_of(100 * KIB))
+        up.channel.confirms(number)
+    lines = tap.communicate(timeout=60)[0].splitlines()
+    assert tap.returncode == 0 and len(lines) == 20
+    assert all(f"routing_key={queue}" in line and "store=claims" in line for line in lines)
+
+
 def test_what_the_chapter_shows_is_what_helps(stuck, tmp_path):
     first, programs, save = shown("peek")
     assert "ABSENT" in (said := stuck.run(first)).stdout and "parked because" in said.stdout and said.returncode == 0
