@@ -21,7 +21,8 @@ def archive(bellhop, broker, name, s3):
 
         def __init__(self):
             self.server = s3
-            self.daemon = bellhop({"broker": LOGIN, "stores": {"archive": s3.store(prefix=self.prefix)}})
+            # s3rver removes the folder with the probe's object, and what is being put there at that moment is lost.
+            self.daemon = bellhop({"broker": LOGIN, "stores": {"archive": s3.store(prefix=self.prefix, probe=False)}})
             self.side = Side(broker, name())
             up = publisher(self.daemon)
             for payload in self.payloads:
