@@ -28,14 +28,14 @@ def there_and_back(daemon, server, broker, queue, sizes, prefix):
 
 def test_every_size_goes_there_and_back(bellhop, broker, name, s3):
     prefix = name("plain").replace(".", "/") + "/"
-    daemon = bellhop({"stores": {"archive": s3.store(prefix=prefix, probe=False)}, "claim_check": {"threshold": 0}})
+    daemon = bellhop({"stores": {"archive": s3.store(prefix=prefix)}, "claim_check": {"threshold": 0}})
     daemon.wait_log("can be written, read and removed from")
     there_and_back(daemon, s3, broker, name(), SIZES, prefix)
     daemon.assert_memory_below(64 * KIB, "VmHWM")
 
 
 def test_over_https_with_a_private_ca(bellhop, broker, name, tls_s3rver):
-    daemon = bellhop({"stores": {"archive": tls_s3rver.store(prefix="tls/", probe=False)}, "claim_check": {"threshold": 0}},
+    daemon = bellhop({"stores": {"archive": tls_s3rver.store(prefix="tls/")}, "claim_check": {"threshold": 0}},
                      env={"AWS_CA_BUNDLE": str(tls_s3rver.ca)})
     daemon.wait_log("can be written, read and removed from")
     there_and_back(daemon, tls_s3rver, broker, name(), [0, 1, MIB + 1, 20 * MIB, 64 * MIB + 1], "tls/")
