@@ -35,6 +35,7 @@ namespace {
 // Of drain_timeout, at most: for the last closes of sessions that did not end by themselves, and the stores'.
 constexpr uint64_t last_closes_ms_max = 2000;
 constexpr uint64_t look_around_ms = 5000;
+constexpr unsigned trims_after_shrinking = 2;  // threads that have just ended give some back only later
 constexpr std::chrono::milliseconds last_lines_wait{200};  // nobody may be reading the log
 constexpr std::chrono::milliseconds last_wait{1000};
 
@@ -227,7 +228,10 @@ class Daemon {
   void look_around() {
     retirement_.look();
     troubles().sum_up(TroubleBook::Clock::now());
-    if (sessions_->has_shrunk()) malloc_trim(0);
+    if (sessions_->has_shrunk()) trims_due_ = trims_after_shrinking;
+    if (trims_due_ == 0) return;
+    --trims_due_;
+    malloc_trim(0);
   }
 
   //   SIGTERM ─► each session ends when it has nothing unsettled ─► all ended ─► stores close ─► the end
@@ -336,6 +340,7 @@ class Daemon {
   uv_timer_t timer_{}, look_around_timer_{};
   bool loop_open_ = false;
   uint64_t drain_ends_at_ms_ = 0;  // the loop's time
+  unsigned trims_due_ = 0;
   std::shared_ptr<Mailbox> mailbox_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Listener> listener_;

@@ -127,7 +127,9 @@ def test_what_many_sessions_had_is_given_back_when_they_have_ended(bellhop, brok
     for up in ups:
         up.channel.confirms(3, timeout=60)
         up.client.abort()
+    # 44 MiB while they are there, 23 to 31 once they have ended, 2 to 15 when it is given back: what stays, and does not grow, is between
+    # pieces in the allocator's arenas.
     if TIME_FACTOR == 1:
-        wait_until(lambda: daemon.memory_kib("RssAnon") < before + (12 << 10), timeout=60, what="memory of sessions that have ended is given back")
+        wait_until(lambda: daemon.memory_kib("RssAnon") < before + (18 << 10), timeout=60, what="memory of sessions that have ended is given back")
     stays.channel.publish("", name(), body_of(100_000))
     stays.channel.expect("basic.ack", delivery_tag=1)
