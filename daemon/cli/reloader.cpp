@@ -152,7 +152,7 @@ std::shared_ptr<Control> Reloader::declare(const Snapshot& before, const Snapsho
   return control;
 }
 
-// Waits until it was run. False: stop() was called meanwhile. It is run all the same, or never.
+// Waits until it was run. False: stop() was called first, and it never will be.
 bool Reloader::on_main_thread(const std::function<void()>& task) {
   struct Shared {
     std::mutex mutex;
