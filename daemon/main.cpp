@@ -6,9 +6,11 @@
 
 #include "daemon/cli/admin_commands.h"
 #include "daemon/cli/check.h"
+#include "daemon/cli/commit.h"
 #include "daemon/cli/inspect/inspect_commands.h"
 #include "daemon/cli/run.h"
 #include "daemon/cli/sweep.h"
+#include "daemon/cli/version.h"
 #include "daemon/ops/standard_descriptors.h"
 
 namespace {
@@ -95,7 +97,9 @@ int main(int argc, char** argv) {
   if (!bellhop::open_standard_descriptors()) return 1;
   CLI::App app{"bellhop: a RabbitMQ sidecar that keeps large payloads in a store and writes routing slips",
                "bellhop"};
-  app.set_version_flag("--version", std::string("bellhop ") + BELLHOP_VERSION, "Print the version and exit");
+  app.set_version_flag(
+      "--version", [] { return bellhop::version_text(bellhop::commit()); },
+      "Print the version, the commit, the compiler and the libraries, and exit");
   app.require_subcommand(1);
   app.footer(
       "Exit codes: 0 success, 1 failure, 2 wrong usage or configuration. config/README.md "

@@ -21,7 +21,7 @@ void find(void* handle, const char* name, Function& out, std::string& error) {
 
 Loaded load_once() {
   Loaded out;
-  void* const handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+  void* const handle = dlopen(MicrohttpdLibrary::file, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     out.error = dlerror();
     return out;

@@ -12,6 +12,8 @@ namespace bellhop {
 
 // The functions in use, under their names without `MHD_`.
 struct MicrohttpdLibrary {
+  static constexpr const char* file = "libmicrohttpd.so.12";
+
   decltype(&MHD_start_daemon) start_daemon;
   decltype(&MHD_stop_daemon) stop_daemon;
   decltype(&MHD_add_connection) add_connection;

@@ -1,8 +1,11 @@
 """What bellhop says on the command line, and how it exits."""
 
+import re
+import subprocess
+
 import pytest
 
-from support.bellhop import run_cli
+from support.bellhop import ROOT, run_cli
 
 
 def test_help_names_every_command_and_goes_to_standard_output():
@@ -13,9 +16,62 @@ def test_help_names_every_command_and_goes_to_standard_output():
         assert word in done.stdout, word
 
 
-def test_the_version_is_one_line():
-    done = run_cli("--version")
-    assert done.returncode == 0 and done.stdout.startswith("bellhop ") and done.stdout.count("\n") == 1
+def said_by_version(env=None):
+    """The first line, and the others by their keys."""
+    done = run_cli("--version", env=env)
+    assert done.returncode == 0 and done.stderr == ""
+    first, *rest = done.stdout.splitlines()
+    return first, dict(line.split(": ", 1) for line in rest)
+
+
+def test_the_version_is_the_first_line_and_what_it_was_made_of_follows():
+    first, more = said_by_version()
+    assert re.fullmatch(r"bellhop \d+\.\d+\.\d+", first)
+    assert list(more) == ["commit", "compiler", "libraries", "loaded when needed"]
+    assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?|unknown", more["commit"])
+    assert re.match(r"(GCC|Clang) \d+\.\d+", more["compiler"])
+    for name in ("rabbitmq-c", "OpenSSL", "libuv", "spdlog", "yaml-cpp", "xxHash", "nlohmann-json", "prometheus-cpp", "CLI11"):
+        assert re.search(rf"(^|, ){name} \d+\.\d+", more["libraries"]), name
+    for name in ("libcurl", "libmicrohttpd"):
+        assert re.search(rf"(^|, ){name} \d+\.\d+", more["loaded when needed"]), name
+
+
+def test_a_library_that_would_be_missed_later_is_told(tmp_path):
+    """An earlier file of the same name is found first, and is none: as if the library were not there."""
+    for file in ("libcurl.so.4", "libmicrohttpd.so.12"):
+        (tmp_path / file).write_text("no library")
+    _, more = said_by_version(env={"LD_LIBRARY_PATH": str(tmp_path)})
+    assert more["loaded when needed"] == ("libcurl is not installed (S3 stores need it), "
+                                          "libmicrohttpd is not installed (the admin listeners need it)")
+
+
+@pytest.fixture
+def commit_of(tmp_path):
+    """commit_of(folder, given): what the build would write for the sources in that folder."""
+    def ask(folder, given=""):
+        out = tmp_path / "commit.cpp"
+        subprocess.run(["cmake", f"-DCOMMIT={given}", "-DGIT=git", f"-DSOURCE={folder}", f"-DOUT={out}", "-P", ROOT / "daemon" / "commit.cmake"],
+                       check=True, stdout=subprocess.DEVNULL)
+        return re.search(r'return "(.*)";', out.read_text()).group(1), out.stat().st_mtime_ns
+    return ask
+
+
+def test_the_commit_is_git_s_or_a_given_one_or_unknown(commit_of, tmp_path):
+    sources = tmp_path / "sources"
+    (sources / "below").mkdir(parents=True)
+    assert commit_of(sources)[0] == "unknown"
+    assert commit_of(sources, "v1.2-3")[0] == "v1.2-3"
+    assert commit_of(sources, 'no"commit')[0] == "unknown"
+    git = ["git", "-C", sources, "-c", "user.name=n", "-c", "user.email=e@example.com"]
+    (sources / "file").write_text("1")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "m"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    assert commit_of(sources)[0] == head[:12]
+    assert commit_of(sources) == commit_of(sources), "the file is left alone when nothing is new"
+    assert commit_of(sources / "below")[0] == "unknown", "of another repository, which holds these sources"
+    (sources / "file").write_text("2")
+    assert commit_of(sources)[0] == head[:12] + "-dirty"
 
 
 @pytest.mark.parametrize("words, says", [

@@ -32,7 +32,7 @@ Loaded load_once() {
   Loaded out;
   CurlLibrary& curl = out.library;
   Loader loader;
-  loader.open("libcurl.so.4");
+  loader.open(CurlLibrary::file);
   loader.find("curl_global_init", curl.global_init);
   loader.find("curl_easy_init", curl.easy_init);
   loader.find("curl_easy_setopt", curl.easy_setopt);

@@ -10,6 +10,8 @@ namespace bellhop {
 
 // The functions that bellhop uses, under their names without `curl_`.
 struct CurlLibrary {
+  static constexpr const char* file = "libcurl.so.4";
+
   decltype(&curl_global_init) global_init;
   decltype(&curl_easy_init) easy_init;
   decltype(&::curl_easy_setopt) easy_setopt;
