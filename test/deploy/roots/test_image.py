@@ -191,8 +191,10 @@ def test_each_library_has_its_licence_and_its_package_is_known(files):
     assert (files / "usr/share/common-licenses/LGPL-2.1").exists()
 
 
-def test_it_says_its_version(engine, image):
-    assert VERSION in engine.podman("run", "--rm", "--ulimit=host", image, "--version").stdout
+def test_it_says_its_version_and_finds_the_libraries_that_are_loaded_late(engine, image, facts):
+    said = engine.podman("run", "--rm", "--ulimit=host", image, "--version").stdout
+    assert said.startswith(f"bellhop {VERSION}\ncommit: {facts['Labels']['org.opencontainers.image.revision']}\n")
+    assert re.search(r"libcurl 7\.\d.*libmicrohttpd 0\.\d", said)
 
 
 # -- how it runs
