@@ -8,6 +8,9 @@ namespace bellhop::config {
 
 namespace {
 
+// What the configuration that comes with the package has for broker.url (deploy/bellhop.yaml).
+constexpr std::string_view to_be_edited = "EDIT-ME";
+
 // Of a URL that may lack what is expanded into it: `amqp://app:@host`.
 bool has_password(std::string_view url) {
   const size_t begin = url.find("://");
@@ -31,6 +34,11 @@ void load_urls(Section& section, Broker& broker) {
   for (const Value& each : urls) {
     const auto text = each.text();
     if (!text) continue;
+    if (*text == to_be_edited) {
+      each.error(std::string("has still to be edited: write your broker's address here, allowed: ") +
+                 broker_url_form);
+      continue;
+    }
     Result<BrokerUrl> url = parse_broker_url(*text);
     if (!url) {
       each.error(url.error());

@@ -21,6 +21,13 @@ TEST_CASE("an empty file lacks the one key that is required", "[config]") {
   CHECK(errors_of("- a") == Lines{"f:1:1: file: is a list, allowed: a mapping"});
 }
 
+TEST_CASE("the address that a package's file has in the broker's place is to be edited", "[config]") {
+  CHECK(errors_of("broker: { url: EDIT-ME }") ==
+        Lines{"f:1:16: broker.url: has still to be edited: write your broker's address here, allowed: "
+              "amqp://[user:password@]host[:port][/vhost], amqps://... likewise, "
+              "amqp+unix://[user:password@]/path[?vhost=vhost]"});
+}
+
 TEST_CASE("all errors of a file come at once, in its order", "[config]") {
   CHECK(errors_of(R"(serivce: x
 broker:

@@ -1,0 +1,106 @@
+"""`cmake --install`: which files it puts where, and what depends on the prefix."""
+
+import os
+import pathlib
+import re
+import stat
+import subprocess
+
+import pytest
+
+from support.bellhop import ROOT, run_cli
+
+DEPLOY = ROOT / "deploy"
+FILES = """
+    etc/bellhop/bellhop.yaml
+    usr/bin/bellhop
+    usr/lib/systemd/system/bellhop.service
+    usr/lib/systemd/system/bellhop.socket
+    usr/lib/sysusers.d/bellhop.conf
+    usr/share/bash-completion/completions/bellhop
+    usr/share/fish/vendor_completions.d/bellhop.fish
+    usr/share/man/man5/bellhop.yaml.5
+    usr/share/man/man8/bellhop.8
+    usr/share/zsh/site-functions/_bellhop
+    """.split()
+DOCUMENTS = """
+    CHANGELOG.md LICENSE README.md
+    config/README.md daemon/claims/README.md deploy/README.md proto/README.md test/clients/README.md
+    examples/bellhop.schema.json examples/bellhop.yaml
+    """.split()
+
+
+def build_folder():
+    """CTest runs the tests in it."""
+    here = pathlib.Path.cwd()
+    return here if (here / "cmake_install.cmake").is_file() else ROOT / "build" / "dev"
+
+
+def install(folder, prefix):
+    """What is there after `cmake --install` into a folder that stands for the root."""
+    subprocess.run(["cmake", "--install", build_folder(), "--prefix", prefix], env={**os.environ, "DESTDIR": str(folder)},
+                   check=True, stdout=subprocess.DEVNULL)
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+
+
+def examples():
+    """Of Compose, Kubernetes and Prometheus: every file that the repository has."""
+    names = subprocess.run(["git", "ls-files", "compose*", "kubernetes", "prometheus"], cwd=DEPLOY, capture_output=True, text=True, check=True)
+    return {f"examples/{name}" for name in names.stdout.split()}
+
+
+def commands_of(unit):
+    """The programs and files that a unit's Exec lines name."""
+    return re.findall(r"(?<=[= ])/[\w./-]+", "\n".join(re.findall(r"^Exec(?:Start|Reload|StartPre)=.*", unit.read_text(), flags=re.M)))
+
+
+def test_it_puts_exactly_these_files(tmp_path):
+    documents = {f"usr/share/doc/bellhop/{name}" for name in {*DOCUMENTS, *examples()}}
+    assert install(tmp_path, "/usr") == {*FILES, *documents}
+    executable = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_mode & 0o111
+                  and "examples" not in path.parts}
+    assert executable == {"usr/bin/bellhop"}
+
+
+@pytest.mark.parametrize("prefix, configuration", [("/usr", "/etc/bellhop/bellhop.yaml"), ("/usr/local", "/etc/bellhop/bellhop.yaml"),
+                                                   ("/opt/bellhop", "/opt/bellhop/etc/bellhop/bellhop.yaml")])
+def test_what_the_units_start_is_where_it_was_put(tmp_path, prefix, configuration):
+    install(tmp_path, prefix)
+    units = tmp_path / prefix[1:] / "lib" / "systemd" / "system"
+    named = commands_of(units / "bellhop.service")
+    assert {f"{prefix}/bin/bellhop", configuration} == set(named)
+    assert all((tmp_path / path[1:]).is_file() for path in named)
+    for unit in units.iterdir():
+        text = unit.read_text()
+        assert not re.search(r"(?<!\w)/etc/bellhop", text) or configuration.startswith("/etc")
+        assert "/usr/bin/bellhop" not in text or prefix == "/usr"
+
+
+def test_a_configuration_that_is_there_stays(tmp_path):
+    edited = tmp_path / "etc" / "bellhop" / "bellhop.yaml"
+    edited.parent.mkdir(parents=True)
+    edited.write_text("broker: { url: amqp://rabbitmq.internal }\n")
+    install(tmp_path, "/usr/local")
+    assert edited.read_text() == "broker: { url: amqp://rabbitmq.internal }\n"
+
+
+def test_the_configuration_to_begin_with_is_refused_until_it_is_edited(tmp_path):
+    """Nobody else may read it: it will hold a password. And the only thing that is wrong with it is the broker's address."""
+    install(tmp_path, "/usr")
+    file = tmp_path / "etc" / "bellhop" / "bellhop.yaml"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    done = run_cli("check", file)
+    assert done.returncode == 2
+    assert re.fullmatch(rf"{re.escape(str(file))}:\d+:\d+: broker\.url: has still to be edited: write your broker's address here, allowed: .*\n",
+                        done.stderr)
+    text = file.read_text()
+    assert text.count("EDIT-ME") == 1
+    file.write_text(text.replace("EDIT-ME", "amqp://app:secret@rabbitmq.internal"))
+    done = run_cli("check", file)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_sysusers_file_names_the_units_user():
+    user = re.search(r"^u (\S+) ", (DEPLOY / "systemd" / "sysusers.conf").read_text(), flags=re.M)[1]
+    service = (DEPLOY / "systemd" / "bellhop.service").read_text()
+    assert f"\nUser={user}\n" in service and f"\nGroup={user}\n" in service
