@@ -240,6 +240,18 @@ def test_the_service_sends_its_orders_through_both_steps_and_ends_when_it_is_tol
         client.abort()
 
 
+@pytest.mark.parametrize("text, given, size", [("a scan", None, 6), ("-", bytes(3_000_000), 3_000_000)], ids=["a word", "input"])
+def test_one_message_is_published_by_hand(run, rabbit, name, text, given, size):
+    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "deploy" / "publish.py", run.daemon.socket, name(), text], input=given,
+                          capture_output=True, timeout=60)
+    assert done.stdout.decode() == f"confirmed: {size} bytes in queue {name()}\n", done.stderr
+    client = amqp.connect(run.daemon.socket)
+    channel = client.channel()
+    assert channel.get_wait(name()).body == (given or text.encode())
+    channel.call("queue.delete", queue=name())
+    client.close()
+
+
 def change(*path, to):
     def apply(stack):
         place = stack["services"]
