@@ -22,6 +22,7 @@ COPY CMakeLists.txt CMakePresets.json ./
 COPY proto proto
 COPY config config
 COPY daemon daemon
+COPY deploy/CMakeLists.txt deploy/
 ARG BELLHOP_COMMIT=
 # The cache makes a second build quick. (It, and the owners of folders that are copied below, need BuildKit or buildah.)
 RUN --mount=type=cache,target=/root/.cache/ccache \

@@ -3,6 +3,7 @@ arguments; roots/test_image.py has the real ones."""
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -95,6 +96,25 @@ def test_what_it_cannot_do_it_says(host, arguments, code, words):
     assert done.returncode == code
     assert words in done.stdout + done.stderr
     assert not [line for line in done.notes if " build " in line]
+
+
+def test_the_image_has_the_sources_that_its_build_needs(tmp_path):
+    """As far as CMake looks; the compiler's turn comes in roots/test_image.py."""
+    lines = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    build = lines[:lines.index("FROM scratch")]
+    copied = [line.split()[1:] for line in build if line.startswith("COPY ")]
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    for *sources, target in copied:
+        for source in sources:
+            assert source in kept, f".dockerignore leaves {source} out"
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, tmp_path / target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                (tmp_path / target).mkdir(exist_ok=True)
+                shutil.copy(ROOT / source, tmp_path / target)
+    [command] = [line for line in build if "cmake --preset" in line]
+    [configure] = re.findall(r"cmake --preset [^&]*", command)
+    subprocess.run(["bash", "-c", configure], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
 
 def test_without_either_it_says_what_to_install(host):

@@ -44,8 +44,8 @@ def install(folder, prefix):
 
 
 def examples():
-    """Of Compose, Kubernetes and Prometheus: every file that the repository has."""
-    names = subprocess.run(["git", "ls-files", "compose*", "kubernetes", "prometheus"], cwd=DEPLOY, capture_output=True, text=True, check=True)
+    """Of Compose, Kubernetes and Prometheus: every file that the repository has, and what Compose's service needs."""
+    names = subprocess.run(["git", "ls-files", "compose*", "kubernetes", "prometheus", "pika_unix.py", "publish.py"], cwd=DEPLOY, capture_output=True, text=True, check=True)
     return {f"examples/{name}" for name in names.stdout.split()}
 
 
