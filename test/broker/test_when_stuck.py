@@ -1,4 +1,4 @@
-"""The commands that deploy/README.md shows under "When something is stuck", run as they stand there but for names: a payload is gone, the
+"""The commands that deploy/operations.md shows under "When something is stuck", run as they stand there but for names: a payload is gone, the
 messages are parked, the operator looks, mends, and sends them back."""
 
 import json
@@ -22,7 +22,7 @@ KEY = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
 def shown(command):
     """The chapter's lines with this command, as lists of words."""
-    lines = [line for block in blocks(ROOT / "deploy" / "README.md", "sh") for line in block.splitlines()]
+    lines = [line for block in blocks(ROOT / "deploy/operations.md", "sh") for line in block.splitlines()]
     return [shlex.split(line, comments=True) for line in lines if line.startswith(f"bellhop {command} ")]
 
 
@@ -73,7 +73,7 @@ def said_by_status(daemon, tmp_path):
 
 def row(word):
     """The chapter has a row for it: what an operator sees is what stands there."""
-    assert f"| `{word}" in (ROOT / "deploy" / "README.md").read_text(), word
+    assert f"| `{word}" in (ROOT / "deploy/operations.md").read_text(), word
     return word
 
 

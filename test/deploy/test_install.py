@@ -25,7 +25,7 @@ FILES = """
     """.split()
 DOCUMENTS = """
     CHANGELOG.md LICENSE README.md
-    config/README.md daemon/claims/README.md deploy/README.md proto/README.md test/clients/README.md
+    config/README.md daemon/claims/README.md deploy/README.md deploy/operations.md proto/README.md test/clients/README.md
     examples/bellhop.schema.json examples/bellhop.yaml
     """.split()
 

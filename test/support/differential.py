@@ -12,7 +12,7 @@ transcript, whether the program looks at it or not: every method with all its ar
 too) and body, closes, ends of sockets; in the order of each channel. Names that must differ from run to run are shown alike. Confirms
 stand apart from the rest of their channel, one line a tag: how many of them `multiple` takes together is the broker's mood.
 
-What may differ is the list of deploy/README.md, "What changes on the wire", alone: one channel fewer is offered; a missing delivery mode and message id are filled in (not in the
+What may differ is the list of deploy/operations.md, "What changes on the wire", alone: one channel fewer is offered; a missing delivery mode and message id are filled in (not in the
 variant `relaying`, where that is switched off and contents must be equal to the byte).
 """
 
