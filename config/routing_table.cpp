@@ -67,7 +67,6 @@ Plan plan_of(const Route& route, size_t counter, const Pipeline* pipeline) {
     proto::put_field(header.encoded, name, text);
     plan.headers.push_back(std::move(header));
   }
-  plan.matches_on_headers = !route.match_headers.empty();
   return plan;
 }
 
@@ -97,6 +96,7 @@ RoutingTable::RoutingTable(std::shared_ptr<const Config> config,
         {&route, topic_words(route.match_routing_key.value_or("")),
          plan_of(route, counter_of(route.name), named == pipelines.end() ? nullptr : named->second)});
     by_name_.emplace(route.name, rules_.size() - 1);
+    if (!route.match_headers.empty()) matches_on_headers_ = true;
   }
   if (rules_.size() <= compared_max) return;
   for (size_t i = 0; i < rules_.size(); ++i) {

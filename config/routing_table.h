@@ -37,7 +37,6 @@ struct Plan {
     Buffer encoded;  // one table field
   };
   std::vector<StaticHeader> headers;
-  bool matches_on_headers = false;
 };
 
 // Where a queue stands in the pipelines.
@@ -83,6 +82,8 @@ class RoutingTable {
   // Nothing where there is no such pipeline.
   PipelineStep find(const StepName& name) const;
   bool may_send_to(std::string_view exchange) const;  // slip.allowed_exchanges
+  // False: find() depends on exchange and key alone.
+  bool matches_on_headers() const { return matches_on_headers_; }
 
  private:
   struct Rule {
@@ -107,6 +108,7 @@ class RoutingTable {
   std::unordered_map<Place, std::vector<size_t>, PlaceHash> by_place_;
   std::unordered_map<std::string_view, size_t> by_name_;
   Plan default_plan_;
+  bool matches_on_headers_ = false;  // a route does
 };
 
 }  // namespace bellhop::config

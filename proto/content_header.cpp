@@ -1,5 +1,7 @@
 #include "proto/content_header.h"
 
+#include <bit>
+
 #include "proto/frame.h"
 #include "proto/method.h"
 #include "proto/table.h"
@@ -9,10 +11,15 @@ namespace bellhop::proto {
 
 namespace {
 
-constexpr size_t fixed_bytes = 14;  // class, weight, body size, flags
-
 constexpr uint16_t flag(Property which) {
   return static_cast<uint16_t>(0x8000u >> which);
+}
+
+// The first property of these flags, which are not 0; it is taken out of them.
+unsigned take_first(uint16_t& flags) {
+  const auto which = static_cast<unsigned>(std::countl_zero(flags));
+  flags &= static_cast<uint16_t>(~(0x8000u >> which));
+  return which;
 }
 
 // The encoded size of a property that `rest` starts with, which may be more than there is.
@@ -72,16 +79,16 @@ Bytes ContentHeader::header_fields() const {
 }
 
 Result<ContentHeader> decode_content_header(Bytes payload) {
-  if (payload.size() < fixed_bytes) return Error{"content header: cut off before its property flags"};
+  if (payload.size() < header_fixed_bytes) return Error{"content header: cut off before its property flags"};
   if (load_u16(payload.data()) != class_basic) return Error{"content header: its class is not 60 (basic)"};
   if (load_u16(payload.data() + 2) != 0) return Error{"content header: its weight is not 0"};
   ContentHeader header;
   header.body_bytes = load_u64(payload.data() + 4);
   header.flags = load_u16(payload.data() + 12);
   if ((header.flags & 3u) != 0) return Error{"content header: a property flag that stands for no property"};
-  Bytes rest = payload.subspan(fixed_bytes);
-  for (unsigned which = 0; which < property_count; ++which) {
-    if ((header.flags & (0x8000u >> which)) == 0) continue;
+  Bytes rest = payload.subspan(header_fixed_bytes);
+  for (uint16_t left = header.flags; left != 0;) {
+    const unsigned which = take_first(left);
     const size_t size = property_bytes(which, rest);
     if (rest.size() < size) return Error{"content header: its properties are cut off"};
     header.property[which] = rest.first(size);
@@ -89,6 +96,17 @@ Result<ContentHeader> decode_content_header(Bytes payload) {
   }
   if (!rest.empty()) return Error{"content header: bytes after the last property"};
   return header;
+}
+
+bool are_whole_properties(uint16_t flags, Bytes properties) {
+  if ((flags & 3u) != 0) return false;
+  for (uint16_t left = flags; left != 0;) {
+    const unsigned which = take_first(left);
+    const size_t size = property_bytes(which, properties);
+    if (properties.size() < size) return false;
+    properties = properties.subspan(size);
+  }
+  return properties.empty();
 }
 
 bool put_content_header(Buffer& out, uint16_t channel, const ContentHeader& header, const HeaderEdits& edits,
@@ -103,8 +121,8 @@ bool put_content_header(Buffer& out, uint16_t channel, const ContentHeader& head
   if (edits.drop_user_id) flags &= static_cast<uint16_t>(~flag(user_id));
 
   // One growth to the most that this can come to; what was not needed is given back at the end.
-  size_t bytes_max = frame_overhead_bytes + fixed_bytes + 1 + 1 + id.size() + 4 + edits.append.size();
-  for (const Bytes& property : header.property) bytes_max += property.size();
+  size_t bytes_max = frame_overhead_bytes + header_fixed_bytes + 1 + 1 + id.size() + 4 + edits.append.size();
+  for (uint16_t left = header.flags; left != 0;) bytes_max += header.property[take_first(left)].size();
   Writer to(out, bytes_max);
   to.u8(frame_header);
   to.u16(channel);
@@ -115,8 +133,8 @@ bool put_content_header(Buffer& out, uint16_t channel, const ContentHeader& head
   uint8_t* const flags_at = to.at();
   to.u16(flags);
   bool is_written = true;
-  for (unsigned which = 0; which < property_count && is_written; ++which) {
-    if ((flags & (0x8000u >> which)) == 0) continue;
+  for (uint16_t left = flags; left != 0 && is_written;) {
+    const unsigned which = take_first(left);
     if (which == headers && (!edits.append.empty() || edits.keep != nullptr)) {
       uint8_t* const table_at = to.at();
       is_written = put_headers(to, header, edits);

@@ -34,6 +34,8 @@ enum Property : uint8_t {
   property_count
 };
 
+inline constexpr size_t header_fixed_bytes = 14;  // class, weight, body size, flags
+
 struct ContentHeader {
   uint64_t body_bytes = 0;
   uint16_t flags = 0;
@@ -50,6 +52,8 @@ struct ContentHeader {
 // no property (0 and 1), truncation, trailing bytes. Takes the headers table by its length, without walking
 // it.
 Result<ContentHeader> decode_content_header(Bytes payload);
+// Whether decode_content_header takes these flags with these properties: what follows the flags in a payload.
+bool are_whole_properties(uint16_t flags, Bytes properties);
 
 // What to change. The views must live until the call ends.
 struct HeaderEdits {

@@ -7,6 +7,8 @@ namespace bellhop::proto {
 
 namespace {
 
+constexpr size_t block_bytes = 4096;  // 256 UUIDs
+
 // Vectors of gcc and clang: the machine's own where it has them, else emulated.
 using Octets = uint8_t __attribute__((vector_size(16)));
 
@@ -29,11 +31,14 @@ std::array<char, 32> hex_digits(Octets octets) {
 
 }  // namespace
 
+void UuidGenerator::refill() {
+  block_.resize(block_bytes);
+  fill_(block_);
+  used_bytes_ = 0;
+}
+
 UuidGenerator::Text UuidGenerator::next() {
-  if (used_bytes_ == block_.size()) {
-    fill_(block_);
-    used_bytes_ = 0;
-  }
+  if (used_bytes_ == block_.size()) refill();
   Octets octets;
   std::memcpy(&octets, block_.data() + used_bytes_, sizeof octets);
   used_bytes_ += sizeof octets;

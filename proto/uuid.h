@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace bellhop::proto {
 
@@ -23,8 +24,10 @@ class UuidGenerator {
 
  private:
   Fill fill_;
-  std::array<uint8_t, 2048> block_{};  // 128 UUIDs
-  size_t used_bytes_ = block_.size();
+  void refill();
+
+  std::vector<uint8_t> block_;  // empty before the first next()
+  size_t used_bytes_ = 0;
 };
 
 inline std::string_view view(const UuidGenerator::Text& text) {

@@ -16,32 +16,29 @@ ConfirmWindow::~ConfirmWindow() {
   }
 }
 
+inline uint64_t ConfirmWindow::push(uint32_t token, bool relayed, PublishMark mark) {
+  if (next_client_ - first() == ring_.size()) grow();
+  const uint64_t client_tag = next_client_++;
+  const uint64_t broker_tag = relayed ? next_broker_++ : next_broker_ - 1;
+  Entry& entry = at(client_tag);
+  entry.broker_tag = broker_tag;
+  entry.token = token;
+  entry.relayed = entry.waits = relayed;
+  entry.open = true;
+  entry.returning = entry.decided = entry.nack = entry.returned = false;
+  entry.mark = mark;
+  if (token != 0) ++special_;
+  ++unsettled_;
+  if (meter_ != nullptr) meter_->unconfirmed.add();
+  return client_tag;
+}
+
 uint64_t ConfirmWindow::push_relayed(uint32_t token, PublishMark mark) {
   return push(token, true, mark);
 }
 
 uint64_t ConfirmWindow::push_local(uint32_t token) {
   return push(token, false, {});
-}
-
-uint64_t ConfirmWindow::push(uint32_t token, bool relayed, PublishMark mark) {
-  if (next_client_ - first() == ring_.size()) grow();
-  const uint64_t client_tag = next_client_++;
-  const uint64_t broker_tag = relayed ? next_broker_++ : next_broker_ - 1;
-  at(client_tag) = {.broker_tag = broker_tag,
-                    .token = token,
-                    .relayed = relayed,
-                    .open = true,
-                    .waits = relayed,
-                    .returning = false,
-                    .decided = false,
-                    .nack = false,
-                    .returned = false,
-                    .mark = mark};
-  if (token != 0) ++special_;
-  ++unsettled_;
-  if (meter_ != nullptr) meter_->unconfirmed.add();
-  return client_tag;
 }
 
 void ConfirmWindow::grow() {
@@ -236,6 +233,7 @@ bool ConfirmWindow::settle_relayed(uint64_t broker_tag, bool multiple, bool nack
     ++how_many;
   }
   if (alike != nullptr && meter_ != nullptr) count(*alike, nack, how_many);
+  if (multiple) open_from_ = waits_from_ = broker_tag + 1;  // all before it are settled, on both sides
   advance();
   return unsettled_ != before;
 }

@@ -3,6 +3,7 @@
 #include "proto/frame.h"
 
 #include "proto/method.h"
+#include "proto/whole_publish.h"
 #include "test/fuzz/fuzz.h"
 
 using namespace bellhop;
@@ -62,6 +63,24 @@ void decode_every_way(Bytes payload) {
   (void)decode_named_exchanges(payload).ok();
 }
 
+// What is found as a whole publish are three frames that the splitter finds as well.
+void look_for_whole_publish(Bytes in) {
+  const auto whole = whole_publish(in, frame_max);
+  if (!whole) return;
+  Bytes rest = in;
+  for (const uint8_t type : {frame_method, frame_header, frame_body}) {
+    const auto split = split_frame(rest, frame_max);
+    check(split.status == Split::frame && split.frame.type == type && split.frame.channel == whole->channel);
+    rest = rest.subspan(split.frame.raw.size());
+  }
+  check(whole->raw().data() == in.data() && whole->raw().size() == in.size() - rest.size());
+  const Buffer header = payload_of(Buffer(whole->header().begin(), whole->header().end()));
+  if (const auto decoded = decode_content_header(header)) {
+    check(decoded.value().flags == whole->flags);
+    check(decoded.value().body_bytes == whole->body().size() - frame_overhead_bytes);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -71,6 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   Bytes rest = in;
   while (true) {
+    look_for_whole_publish(rest);
     const auto split = split_frame(rest, frame_max);
     if (split.status == Split::error) {
       check(*split.problem != '\0');

@@ -36,14 +36,12 @@ bool BrokerExchanges::ask_all() {
   return know_all();
 }
 
-bool BrokerExchanges::know_all() const {
-  const uint64_t generation = state_.snapshot->generation;
-  if (all_known_of_ == generation) return true;
+bool BrokerExchanges::look_at_all() const {
   const std::vector<config::Pipeline>& pipelines = state_.config().pipelines;
   if (!std::all_of(pipelines.begin(), pipelines.end(),
                    [this](const config::Pipeline& each) { return has(known_, each.name); }))
     return false;
-  all_known_of_ = generation;
+  all_known_of_ = state_.snapshot->generation;
   return true;
 }
 

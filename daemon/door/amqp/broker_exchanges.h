@@ -17,10 +17,11 @@
 #include <string>
 #include <vector>
 
+#include "daemon/door/amqp/session_state.h"
+
 namespace bellhop {
 
 class PrivateChannel;
-struct SessionState;
 
 class BrokerExchanges {
  public:
@@ -33,7 +34,7 @@ class BrokerExchanges {
   bool know(const std::string& pipeline);
   // The same for each that is configured. ask_all() also asks.
   bool ask_all();
-  bool know_all() const;
+  bool know_all() const { return all_known_of_ == state_.snapshot->generation || look_at_all(); }
   // The names of those known to have no exchange.
   const std::vector<std::string>& missing() const { return missing_; }
   // It was not as it was known to be: the next that needs it asks again.
@@ -48,6 +49,7 @@ class BrokerExchanges {
 
  private:
   void ask(const std::string& pipeline);
+  bool look_at_all() const;
 
   const SessionState& state_;
   PrivateChannel* const private_channel_;

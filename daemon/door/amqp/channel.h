@@ -43,6 +43,7 @@ struct Channel {
 
   // --- towards the broker ---
   PublishAssembly in;
+  LastPublish last_publish;
   PublishQueue publishes;
   Buffer after_publish;  // frames for the broker that wait for the end of the publish being relayed
   // Hops and parks that are under way on the private channel: the channel's end waits for them.

@@ -1,9 +1,11 @@
 // A publish of the client in its three forms: while its frames arrive, as a job when it cannot be relayed as
-// they come, and as what is remembered of it until the broker has said what became of it. Plain state.
+// they come, and as what is remembered of it until the broker has said what became of it. And what a channel
+// keeps of its latest one. Plain state.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemon/door/amqp/borrowed_frame.h"
@@ -23,6 +25,11 @@ inline constexpr std::string_view next_exchange = "bellhop.next";
 inline constexpr std::string_view route_exchange = "bellhop.route";
 inline bool is_virtual_exchange(std::string_view name) {
   return name == next_exchange || name == route_exchange;
+}
+
+// To a client that waits for it (direct reply-to).
+inline bool is_direct_reply(const proto::Publish& publish) {
+  return publish.exchange.empty() && publish.routing_key.starts_with("amq.rabbitmq.reply-to.");
 }
 
 // A publish that cannot be relayed as its frames come: its body goes to a store, or it is a hop.
@@ -88,6 +95,19 @@ struct PublishAssembly {
   uint64_t body_bytes = 0, received_bytes = 0;
   Buffer start;  // raw body frames that came before the third body byte
   std::shared_ptr<PublishJob> job;
+};
+
+// What the latest whole publish of a channel led to. Most publishers say the same method again: then nothing
+// of it is decoded or looked up.
+struct LastPublish {
+  Buffer method;           // the raw frame
+  proto::Publish publish;  // views into it
+  const config::Plan* plan = nullptr;
+  uint64_t generation = 0;      // of the snapshot that the plan belongs to; 0: there is none
+  bool is_by_name = false;      // published to bellhop.route
+  uint64_t body_bytes_end = 0;  // a body of this size or more is for a store, or above a limit
+  // With these properties, and without a headers table, it is relayed as it is. Nothing: it never is.
+  std::optional<uint16_t> relayed_flags;
 };
 
 }  // namespace bellhop

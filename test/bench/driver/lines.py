@@ -9,6 +9,7 @@ from statistics import median
 from . import processes
 from .client import fresh_queue
 from .crowded_out import p12
+from .instructions import instructions
 from .report import line, number, ratio_line, verdict
 from .services import Bellhop, HAProxy, bellhop_with_store
 from .slow_s3 import SlowS3
@@ -28,6 +29,7 @@ class Bench:
         self.bellhop_binary, self.pairs = bellhop_binary, pairs
         self.haproxy = HAProxy(folder, broker)
         self._bellhops = {}
+        self.failed = False  # a count missed its target
 
     def bellhop(self, stamps):
         if stamps not in self._bellhops:
@@ -366,5 +368,6 @@ def idle_mib(bench, proxy):
     return resident
 
 
-LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9, "P12": p12, "churn": churn}
+LINES = {"P1": p1, "P2": p2, "P3": p3, "P4": p4, "P5": p5, "P6": p6, "P7": p7, "P8": p8, "P9": p9, "P12": p12, "churn": churn,
+         "I": lambda bench: instructions(bench, SLIP)}
 DEFAULT = ("P1", "P2", "P3", "P4", "P7")

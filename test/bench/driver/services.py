@@ -140,9 +140,9 @@ routes:
 
 
 class Bellhop(Proxy):
-    """A bellhop without store; `stamps` is a key of BELLHOP_STAMPS, `extra` more configuration."""
+    """A bellhop without store; `stamps` is a key of BELLHOP_STAMPS, `extra` more configuration, `wrapper` a command that runs it."""
 
-    def __init__(self, folder, broker, binary, stamps, name=None, extra=""):
+    def __init__(self, folder, broker, binary, stamps, name=None, extra="", wrapper=()):
         super().__init__(folder, name or "bellhop-" + stamps)
         path = os.path.join(self.folder, "bellhop.yaml")
         with open(path, "w") as file:
@@ -153,7 +153,7 @@ listen:
 broker:
   url: amqp://127.0.0.1:{broker.port}
 {BELLHOP_STAMPS[stamps]}{extra}""")
-        self.launch([binary, "run", "--config", path])
+        self.launch([*wrapper, binary, "run", "--config", path])
 
 
 def bellhop_with_store(bench):

@@ -1,5 +1,6 @@
 """What an S3 store is to P9: it takes any PUT and answers a fixed time after its last byte. It keeps nothing and checks nothing."""
 
+import base64
 import socketserver
 import threading
 import time
@@ -17,7 +18,8 @@ class _Handler(socketserver.StreamRequestHandler):
                 if not line:
                     return
                 head += line
-            fields = dict(each.lower().split(b": ", 1) for each in head.split(b"\r\n")[1:] if b": " in each)
+            lines = [each.partition(b": ") for each in head.split(b"\r\n")[1:]]
+            fields = {name.lower(): value for name, _, value in lines}
             left = int(fields.get(b"content-length", b"0"))
             if b"expect" in fields:
                 self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -27,7 +29,9 @@ class _Handler(socketserver.StreamRequestHandler):
                     return
                 left -= got
             time.sleep(self.server.answer_after_s)
-            self.wfile.write(b'HTTP/1.1 200 OK\r\nETag: "e"\r\nContent-Length: 0\r\n\r\n')
+            # The ETag is the MD5 of what came: bellhop looks at the object again where it is not. The request's header has it.
+            etag = base64.b64decode(fields.get(b"content-md5", b"")).hex()
+            self.wfile.write(f'HTTP/1.1 200 OK\r\nETag: "{etag}"\r\nContent-Length: 0\r\n\r\n'.encode())
 
 
 class SlowS3(socketserver.ThreadingTCPServer):

@@ -116,14 +116,12 @@ TEST_CASE("a plan has everything worked out beforehand", "[config]") {
   CHECK(orders.claim_check.threshold_bytes == 1024);
   CHECK(orders.claim_check.store == "claims");
   CHECK(orders.pipeline == nullptr);
-  CHECK_FALSE(orders.matches_on_headers);
   REQUIRE(orders.headers.size() == 1);
   CHECK(orders.headers[0].name == "x-tenant");
   CHECK(orders.headers[0].encoded == table({{"x-tenant", "acme"}}));
 
   const Plan* const europe = routing.by_name("europe");
   REQUIRE(europe != nullptr);
-  CHECK(europe->matches_on_headers);
   REQUIRE(europe->pipeline != nullptr);
   CHECK(europe->pipeline->name == "fulfilment");
 

@@ -31,6 +31,7 @@ class Relay final : private UpperHalf, private LowerHalf {
   // A frame of the client for a channel. False: it has to wait for a transfer to end, and is to be given
   // again.
   bool on_client_frame(const proto::Frame& frame) { return client_frames_.on_frame(frame); }
+  size_t on_whole_publishes(Bytes unread) { return client_frames_.on_whole_publishes(unread); }
   // A frame of the broker for a channel of the client's, or for bellhop's own. False: the broker broke the
   // protocol.
   bool on_broker_frame(const proto::Frame& frame) {

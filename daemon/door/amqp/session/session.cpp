@@ -195,6 +195,11 @@ bool Session::run_client() {
   bool progress = false;
   Link& link = *client_;
   while (!finished_ && client_may_advance()) {
+    if (stage_ == Stage::running && client_leg_ == Leg::open && farewell_.empty()) {
+      const size_t taken_bytes = relay_->on_whole_publishes(link.unread());
+      link.consume(taken_bytes);
+      if (taken_bytes != 0) progress = true;
+    }
     size_t frame_max = stage_ == Stage::handshake ? handshake_frame_bytes_max : state_.frame_bytes_max;
     SplitResult split = split_frame(link.unread(), frame_max);
     if (split.status == Split::need_more) {

@@ -32,6 +32,16 @@ bool ClientFrames::on_frame(const Frame& frame) {
   return true;
 }
 
+size_t ClientFrames::on_whole_publishes(Bytes unread) {
+  size_t taken = 0;
+  while (const auto whole = whole_publish(unread.subspan(taken), state_.frame_bytes_max)) {
+    Channel* const channel = channels_.find(whole->channel);
+    if (channel == nullptr || !channel->end.is_open() || !publishes_.on_whole(*channel, *whole)) break;
+    taken += whole->raw().size();
+  }
+  return taken;
+}
+
 bool ClientFrames::on_channel_frame(Channel& channel, const Frame& frame) {
   if (!channel.end.is_open()) {
     // The broker has the first frames of this publish, and cannot read anything else before the last one.

@@ -25,6 +25,10 @@ class ClientFrames {
   // to be given again.
   bool on_frame(const proto::Frame& frame);
 
+  // The whole publishes at the front of what the client sent, as far as they can be handled at once. Returns
+  // how many bytes they have; what follows goes to on_frame.
+  size_t on_whole_publishes(Bytes unread);
+
  private:
   bool on_channel_frame(Channel& channel, const proto::Frame& frame);
   bool on_publish_frame(Channel& channel, const proto::Frame& frame);

@@ -12,12 +12,6 @@ namespace bellhop {
 
 namespace {
 
-constexpr std::string_view reply_to_prefix = "amq.rabbitmq.reply-to.";
-
-bool is_direct_reply(const proto::Publish& publish) {
-  return publish.exchange.empty() && publish.routing_key.starts_with(reply_to_prefix);
-}
-
 // The first three bytes of a body (fewer: more has to come): of `raw_frames`, then of `payload`.
 Bytes first_three(Bytes raw_frames, Bytes payload, uint8_t (&storage)[3]) {
   size_t have = 0;
@@ -66,11 +60,10 @@ void PublishFrames::out_of_place(const Channel& channel) {
   }
 }
 
-const config::Plan* PublishFrames::plan_for(const proto::Publish& publish,
-                                            const proto::ContentHeader& header) const {
+const config::Plan* PublishFrames::plan_for(const proto::Publish& publish, Bytes header_fields) const {
   const config::RoutingTable& routing = *state_.snapshot->routing;
   if (publish.exchange == route_exchange) return routing.by_name(publish.routing_key);
-  return &routing.find(publish.exchange, publish.routing_key, header.header_fields());
+  return &routing.find(publish.exchange, publish.routing_key, header_fields);
 }
 
 bool PublishFrames::on_header(Channel& channel, const proto::Frame& frame) {
@@ -110,13 +103,13 @@ bool PublishFrames::on_header(Channel& channel, const proto::Frame& frame) {
   in.hop = in.publish.exchange == next_exchange;
   const config::Limits& limits = state_.config().limits;
   if (in.body_bytes > limits.message_bytes) {
-    refuse(channel, plan_for(in.publish, in.content), 406,
+    refuse(channel, plan_for(in.publish, in.content.header_fields()), 406,
            "PRECONDITION_FAILED - message of " + std::to_string(in.body_bytes) +
                " bytes is larger than limits.message_bytes (" + std::to_string(limits.message_bytes) + ")",
            true);
   } else if (!in.hop && in.content.has(proto::user_id) && state_.has_own_login &&
              in.content.text(proto::user_id) != state_.broker_user) {
-    refuse(channel, plan_for(in.publish, in.content), 406,
+    refuse(channel, plan_for(in.publish, in.content.header_fields()), 406,
            "PRECONDITION_FAILED - user_id property set to '" + std::string(in.content.text(proto::user_id)) +
                "' but authenticated user was '" + state_.broker_user + "'",
            true);
@@ -195,7 +188,7 @@ bool PublishFrames::knows_destination(const config::Plan& plan, const proto::Con
 bool PublishFrames::begin(Channel& channel, const proto::Publish& publish, const proto::ContentHeader& header,
                           proto::Framing framing) {
   PublishAssembly& in = channel.in;
-  const config::Plan* const plan = plan_for(publish, header);
+  const config::Plan* const plan = plan_for(publish, header.header_fields());
   if (plan == nullptr) {
     refuse(channel, nullptr, 404,
            "NOT_FOUND - no route '" + std::string(publish.routing_key) +

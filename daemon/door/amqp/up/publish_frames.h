@@ -6,6 +6,9 @@
 //                      │ (body < 3 bytes) ───────────────────► job ──────┤ last byte
 //                      └ refused ────────────────────────────► dropping ─┴─► idle
 //
+// A publish whose frames are all there goes a shorter way (on_whole, in publish_whole.cpp): what it says is
+// decided once for all that say the same.
+//
 // One thread (the session's). Hot path.
 #pragma once
 
@@ -18,6 +21,7 @@
 #include "daemon/door/amqp/up/upload_jobs.h"
 #include "daemon/pipeline/stamp.h"
 #include "proto/claim_frame.h"
+#include "proto/whole_publish.h"
 
 namespace bellhop {
 
@@ -39,6 +43,8 @@ class PublishFrames {
   // that breaks the protocol closes the connection.
   bool on_header(Channel& channel, const proto::Frame& frame);
   bool on_body(Channel& channel, const proto::Frame& frame);
+  // The three frames at once, on an open channel. False: nothing was done with them, give them one by one.
+  bool on_whole(Channel& channel, const proto::WholePublish& whole);
   // A frame that does not belong where the channel's publish is: ends the connection (505).
   void out_of_place(const Channel& channel);
 
@@ -66,7 +72,9 @@ class PublishFrames {
   // Whether this publish's body goes to the plan's store.
   static bool is_offloaded(const config::Plan& plan, uint64_t body_bytes, proto::Framing framing,
                            const proto::Publish& publish);
-  const config::Plan* plan_for(const proto::Publish& publish, const proto::ContentHeader& header) const;
+  const config::Plan* plan_for(const proto::Publish& publish, Bytes header_fields) const;
+  bool look_up(LastPublish& last, Bytes method) const;
+  bool stamp_whole(const Channel& channel, const proto::WholePublish& whole, Bytes header);
 
   const SessionState& state_;
   SessionHost& host_;

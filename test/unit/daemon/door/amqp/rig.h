@@ -166,10 +166,17 @@ class Rig : private SessionHost {
     relay->use(next);
   }
 
-  // The client, or the broker, says this; one turn follows.
+  // The client, or the broker, says this; one turn follows. What the client says is read as a session reads
+  // it: publishes that are whole at once, all else frame by frame.
   void client(const Buffer& frames) {
-    const std::vector<Buffer> each = split(frames);  // borrowed until the turn is over
-    for (const Buffer& frame : each) REQUIRE(relay->on_client_frame(proto::whole_frame(frame)));
+    for (Bytes rest = frames; !rest.empty();) {
+      rest = rest.subspan(relay->on_whole_publishes(rest));
+      if (!rest.empty()) rest = rest.subspan(client_frame(rest));
+    }
+    turn();
+  }
+  void client_by_frames(const Buffer& frames) {
+    for (Bytes rest = frames; !rest.empty();) rest = rest.subspan(client_frame(rest));
     turn();
   }
   void broker(const Buffer& frames) {
@@ -238,6 +245,12 @@ class Rig : private SessionHost {
   std::string connection_closed;  // "504 CHANNEL_ERROR - …"
 
  private:
+  size_t client_frame(Bytes from) {
+    const auto split = proto::split_frame(from, 1 << 20);
+    REQUIRE(split.status == proto::Split::frame);
+    REQUIRE(relay->on_client_frame(split.frame));
+    return split.frame.raw.size();
+  }
   uint64_t now_ms() const override { return now; }
   void wake_within(uint64_t) override {}
   void close_connection(uint16_t code, const std::string& text, uint32_t) override {
