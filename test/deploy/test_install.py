@@ -104,3 +104,10 @@ def test_the_sysusers_file_names_the_units_user():
     user = re.search(r"^u (\S+) ", (DEPLOY / "systemd" / "sysusers.conf").read_text(), flags=re.M)[1]
     service = (DEPLOY / "systemd" / "bellhop.service").read_text()
     assert f"\nUser={user}\n" in service and f"\nGroup={user}\n" in service
+
+
+@pytest.mark.parametrize("arguments, code, said", [(["--help"], 0, "Makes bellhop's Debian package"), (["--rpm"], 2, "unknown option --rpm"),
+                                                   (["a", "b"], 2, "at most one folder")])
+def test_the_script_that_makes_the_package_says_how_it_is_used(arguments, code, said):
+    done = subprocess.run([DEPLOY / "package", *arguments], capture_output=True, text=True)
+    assert done.returncode == code and said in done.stdout + done.stderr
