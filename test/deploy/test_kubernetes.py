@@ -9,8 +9,8 @@ import shutil
 import pytest
 import yaml
 
-from manifests import KUBERNETES, KUSTOMIZATIONS, NEWEST, OLDEST, documents_of, one, pod_of, render, rendered, sidecar_of, with_pods, workloads, \
-    wrong_fields
+from manifests import KUBERNETES, KUSTOMIZATIONS, NEWEST, OLDEST, against_schemas, documents_of, one, pod_of, render, rendered, sidecar_of, \
+    with_pods, workloads, wrong_fields
 from sidecar_rules import complaints, config_text, not_restricted, run
 from support.admin import Admin
 from support.bellhop import Bellhop
@@ -74,16 +74,29 @@ def test_a_misspelt_field_is_found_wherever_it_is(version):
     assert [(kind, path) for (kind, path, _), found in zip(cases, wrong) if not found] == []
 
 
+def sidecar_with(**keys):
+    return changed(one(rendered("example"), "Deployment", "orders"), lambda document: sidecar_of(document).update(keys))
+
+
 @BOTH
 def test_a_value_of_another_type_is_found(version):
-    def sidecar_with(**keys):
-        return changed(one(rendered("example"), "Deployment", "orders"), lambda document: sidecar_of(document).update(keys))
     good, *bad = [sidecar_with(), sidecar_with(restartPolicy=["Always"]), sidecar_with(args="run --config"), sidecar_with(ports=9419),
                   sidecar_with(ports=[{"containerPort": "9419"}]), sidecar_with(startupProbe={"exec": ["/usr/bin/bellhop", "health"]}),
                   sidecar_with(securityContext={"runAsUser": "bellhop"}), sidecar_with(env=[{"value": "without a name"}])]
     wrong = wrong_fields([good, *bad], version)
     assert wrong[0] == []
     assert all(wrong[1:]), wrong
+
+
+def test_the_schemas_of_the_newest_kubernetes_take_everything():
+    assert against_schemas(everything()) == [""] * len(everything())
+
+
+def test_a_word_or_quantity_that_the_schemas_do_not_have_is_found():
+    bad = [sidecar_with(resources={"limits": {"memory": "512Mii"}}), sidecar_with(ports=[{"containerPort": 1.5}]),
+           sidecar_with(imagePullPolicy="Sometimes"), sidecar_with(securityContext={"seccompProfile": {"type": "Default"}}),
+           changed(pod_monitor(), lambda document: document["spec"]["podMetricsEndpoints"][0].update(interval="30 s"))]
+    assert all(against_schemas(bad)), against_schemas(bad)
 
 
 # -- the component

@@ -2,7 +2,7 @@
 
 import re
 
-from support.documents import ROOT, anchor, documents, files, headings, joined, shown, text_of, without_code
+from support.documents import ROOT, anchor, blocks, documents, files, headings, joined, shown, text_of, without_code
 
 # proto/README.md, "Claim frame"   or with more than one heading:   proto/README.md, "Claim frame" and "Claim headers"
 REFERENCE = re.compile(r'`?([\w./-]+\.md)`?, ("[^"\n]+"(?:(?:,| and) "[^"\n]+")*)')
@@ -70,6 +70,14 @@ def test_every_source_file_that_a_document_names_is_there():
                 missing.append(f"{shown(path)}: there is no {name}")
     assert seen > 40
     assert not missing
+
+
+def test_every_file_that_a_command_names_is_there():
+    """`deploy/image`, `test/run`: what a reader is told to run or to hand over, from the root of the repository."""
+    named = [(shown(path), name) for path in documents() for block in blocks(path, "sh")
+             for name in re.findall(r"(?<![\w./-])(?:\./)?((?:deploy|test|config)/[\w./-]*\w)", block)]
+    assert len(named) > 10
+    assert not [(path, name) for path, name in named if not (ROOT / name).exists()]
 
 
 def test_no_comment_cites_what_is_not_in_the_repository():
