@@ -105,6 +105,19 @@ def test_a_changed_config_map_is_read(pods):
     assert set(pod.terminate().values()) == {0}
 
 
+def test_a_bellhop_that_was_killed_is_started_again_beside_the_others(pods):
+    pod = pods(one(rendered("example"), "Deployment", "orders")).start()
+    pod.wait_log("publisher", "published 1")
+    pod["bellhop"].process.kill()
+    wait_until(lambda: pod["publisher"].process.poll() is not None, 20, "the end of the publisher, which has lost its connection")
+    for each in (pod["bellhop"], pod["publisher"]):  # the kubelet starts each again
+        each.process.wait()
+        each.start()
+        each.wait_started()
+    published = pod["publisher"].log.count("published")
+    wait_until(lambda: pod["publisher"].log.count("published") > published, 20, "another message")
+
+
 def with_late_service(document, queue, late_s):
     """The same pod with another service: one that works for `late_s` seconds after SIGTERM."""
     document = copy.deepcopy(document)

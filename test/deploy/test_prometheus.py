@@ -8,9 +8,9 @@ import subprocess
 import pytest
 import yaml
 
-from manifests import rendered, sidecar_of, one
+from manifests import NEWEST, against_schemas, documents_of, one, rendered, sidecar_of, wrong_fields
 from support.admin import Admin
-from support.documents import ROOT, anchor, headings
+from support.documents import ROOT, anchor, blocks, headings
 from support.rabbitmq import free_port
 
 FOLDER = ROOT / "deploy" / "prometheus"
@@ -120,3 +120,18 @@ def test_the_alert_about_memory_knows_the_limit_of_the_sidecar():
     assert limit.endswith("Mi")
     expression = next(alert["expr"] for alert in ALERTS if alert["alert"] == "BellhopMemory")
     assert f"0.8 * {limit[:-2]} * 1024 * 1024" in expression
+
+
+def test_the_operator_takes_the_rules_as_the_manual_hands_them_over(tmp_path):
+    """The manual's commands, with a kubectl that prints what it is given."""
+    script, = [block for block in blocks(ROOT / "deploy" / "README.md", "sh") if "PrometheusRule" in block]
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text('#!/bin/sh\necho ---\nexec cat ${3#-}\n')
+    kubectl.chmod(0o755)
+    done = subprocess.run(["sh", "-euc", script], cwd=ROOT, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    documents = documents_of(done.stdout)
+    assert [each["kind"] for each in documents] == ["PodMonitor", "PrometheusRule"]
+    assert documents[1]["spec"] == RULES
+    assert against_schemas(documents) == ["", ""]
+    assert wrong_fields(documents, NEWEST) == [[], []]
