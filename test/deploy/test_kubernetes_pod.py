@@ -6,11 +6,13 @@ import json
 import os
 import re
 import signal
+import uuid
 
 import pytest
 
 from manifests import MODULES, one, rendered
 from pod import Image, Pod
+from support import amqp
 from support.admin import Admin
 from support.bellhop import SANITIZER, binary
 from support.documents import ROOT
@@ -19,6 +21,7 @@ from support.rabbitmq import free_port, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give each container its own user and mounts")
 
+PASSWORD = "for the pods alone"
 EXAMPLE = ROOT / "deploy" / "kubernetes" / "example" / "service"
 SYSTEM = {path: path for path in ("/usr/lib", "/usr/lib64") if os.path.isdir(path)}
 LATE = {"name": "late", "image": "late", "command": ["/usr/bin/python3", "-B", "/service/late_service.py"],
@@ -36,25 +39,35 @@ def images():
 
 
 @pytest.fixture(scope="module")
-def user(rabbit):
-    """The broker's user that the example's Secret names."""
-    secret = one(rendered("example"), "Secret")["stringData"]
-    rabbit.add_user(secret["username"], secret["password"])
-    yield
-    rabbit.delete_user(secret["username"])
+def vhost(rabbit):
+    """The pods' own: the example's queues have names that other tests use too."""
+    name = f"pods-{uuid.uuid4().hex[:8]}"
+    rabbit.add_vhost(name)
+    rabbit.add_user(name, PASSWORD, vhost=name)
+    rabbit.set_permissions("guest", vhost=name)
+    yield name
+    rabbit.delete_user(name)
+    rabbit.delete_vhost(name)
 
 
 @pytest.fixture
-def pods(rabbit, user, broker, tmp_path):
+def broker(rabbit, vhost):
+    client = amqp.connect(rabbit.address, vhost=vhost)
+    yield client
+    client.abort()
+
+
+@pytest.fixture
+def pods(rabbit, vhost, broker, tmp_path):
     """pods(document) -> a pod that is not started. Its broker is the test's own, and its port for metrics a free one."""
     made = []
-    channel = broker.channel()
 
     def make(document):
         documents = copy.deepcopy(rendered("example"))
+        one(documents, "Secret")["stringData"].update(username=vhost, password=PASSWORD)
         config = one(documents, "ConfigMap")
         port = free_port()
-        text = config["data"]["bellhop.yaml"].replace("amqp://rabbitmq:5672", rabbit.url).replace("0.0.0.0:9419", f"127.0.0.1:{port}")
+        text = config["data"]["bellhop.yaml"].replace("amqp://rabbitmq:5672", f"{rabbit.url}/{vhost}").replace("0.0.0.0:9419", f"127.0.0.1:{port}")
         assert rabbit.url in text and str(port) in text
         config["data"]["bellhop.yaml"] = text
         folder = tmp_path / str(len(made))
@@ -68,7 +81,7 @@ def pods(rabbit, user, broker, tmp_path):
         pod.kill()
         assert not SANITIZER.search(pod["bellhop"].log), pod["bellhop"].log[-6000:]
     for queue in ("fulfilment.validate", "fulfilment.validate.parked"):
-        channel.call("queue.delete", queue=queue)
+        broker.channel().call("queue.delete", queue=queue)
 
 
 def metric(pod, name, labels=""):
