@@ -54,7 +54,7 @@ Result<std::string> value_of(std::string_view inner) {
 
 }  // namespace
 
-Result<std::string> expand(std::string_view text) {
+Result<std::string> expand(std::string_view text, bool* lacks_file) {
   std::string out;
   while (true) {
     const size_t begin = text.find("${");
@@ -63,7 +63,9 @@ Result<std::string> expand(std::string_view text) {
     const size_t end = text.find('}', begin);
     if (end == std::string_view::npos)
       return Error{"has ${ without its }, allowed: ${NAME}, ${NAME:-default}, ${file:/path}"};
-    Result<std::string> value = value_of(text.substr(begin + 2, end - begin - 2));
+    const std::string_view inner = text.substr(begin + 2, end - begin - 2);
+    Result<std::string> value = value_of(inner);
+    if (!value && lacks_file != nullptr) *lacks_file = inner.starts_with("file:");
     if (!value) return value;
     out += value.value();
     text.remove_prefix(end + 1);

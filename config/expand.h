@@ -14,8 +14,8 @@ namespace bellhop::config {
 // - ${NAME:-default}: the default when the variable is not set or empty. It ends at the first `}`.
 // - ${file:/path}: the file's content without one newline at its end, an error when it cannot be read.
 // A `$` before anything but `{` is a dollar sign. The result is not expanded again. Errors name the variable
-// or the file, never a value.
-Result<std::string> expand(std::string_view text);
+// or the file, never a value. `lacks_file` is set when it is a file that cannot be read.
+Result<std::string> expand(std::string_view text, bool* lacks_file = nullptr);
 
 // The paths of its ${file:...}.
 std::vector<std::string> files_in(std::string_view text);

@@ -44,6 +44,7 @@ Loaded load(std::string_view yaml, const std::string& name, bool is_readable_by_
     problems.warn_of_secret(
         "is a secret, and every user of this host may read the file: chmod o-r the file, or put the secret "
         "elsewhere, as in ${file:/run/secrets/x}");
+  out.lacks_only_files = !problems.empty() && !problems.has_wrong_text();
   out.files = problems.files();
   out.errors = problems.lines(name);
   out.warnings = problems.warning_lines(name);
@@ -67,6 +68,7 @@ Loaded load_file(const std::string& path) {
   Loaded out;
   out.files.push_back(path);
   out.errors.push_back(path + ": " + text.error());
+  out.lacks_only_files = true;
   return out;
 }
 

@@ -14,6 +14,8 @@ struct Loaded {
   // `file:line:column: key: what is wrong, what is allowed`, in the file's order.
   std::vector<std::string> errors;
   std::vector<std::string> warnings;  // likewise: what is allowed, but hardly meant
+  // All errors are about files that are not there or cannot be read. A restart may help.
+  bool lacks_only_files = false;
   // The files that were read, or should have been: the configuration, its ${file:...} and PEM files.
   std::vector<std::string> files;
 };

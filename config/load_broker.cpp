@@ -55,10 +55,15 @@ void load_urls(Section& section, Broker& broker) {
 void load_credentials(Section& section, Broker& broker) {
   const auto username = section.find("username");
   const auto password = section.find("password");
-  if (username)
-    if (auto text = username->text()) broker.username = std::move(*text);
-  if (password)
-    if (auto text = password->secret()) broker.password = std::move(*text);
+  bool are_read = true;  // else that was told, and an empty one says nothing
+  const auto take = [&are_read](std::optional<std::string> text, std::string& out) {
+    if (text)
+      out = std::move(*text);
+    else
+      are_read = false;
+  };
+  if (username) take(username->text(), broker.username);
+  if (password) take(password->secret(), broker.password);
 
   const bool in_url = !broker.urls.empty() && !broker.urls.front().username.empty();
   if (in_url && (username || password)) {
@@ -68,7 +73,7 @@ void load_credentials(Section& section, Broker& broker) {
     username->error("stands without broker.password, allowed: both or none");
   } else if (password && !username) {
     password->error("stands without broker.username, allowed: both or none");
-  } else if (username && broker.username.empty() != broker.password.empty()) {
+  } else if (username && are_read && broker.username.empty() != broker.password.empty()) {
     // Both empty is how an unset pair of variables says that clients bring their own.
     (broker.username.empty() ? *username : *password)
         .error("is empty while the other of username and password is not, allowed: both or none");

@@ -90,9 +90,20 @@ void read_sse(Section& section, S3Store& out) {
 }
 
 void read_credentials(Section& section, S3Store& out) {
-  section.read("access_key", out.access_key);
-  section.read_secret("secret_key", out.secret_key);
-  section.read_secret("session_token", out.session_token);
+  bool are_read = true;
+  const auto read = [&](const char* key, std::string& into) {
+    const auto value = section.find(key);
+    if (!value) return;
+    auto text = &into == &out.access_key ? value->text() : value->secret();
+    if (text)
+      into = std::move(*text);
+    else
+      are_read = false;
+  };
+  read("access_key", out.access_key);
+  read("secret_key", out.secret_key);
+  read("session_token", out.session_token);
+  if (!are_read) return;  // that was told, and an empty one says nothing
   for (const auto& [key, text] :
        {std::pair("access_key", &out.access_key), std::pair("secret_key", &out.secret_key),
         std::pair("session_token", &out.session_token)}) {

@@ -29,7 +29,7 @@ std::optional<Value> read_pem(Section& section, const char* key, PemFile& out) {
   value->problems().note_file(*path);
   Result<std::string> text = read_file(*path, file_bytes_max);
   if (!text) {
-    value->error("file " + quoted(*path) + " " + text.error() + ", allowed: a readable PEM file");
+    value->error_outside("file " + quoted(*path) + " " + text.error() + ", allowed: a readable PEM file");
     return {};
   }
   out = {*path, std::move(text.value())};

@@ -19,8 +19,15 @@ struct Place {
 class Problems {
  public:
   void add(Place place, std::string key, std::string text) {
+    has_wrong_text_ = true;
     errors_.add({place, std::move(key), std::move(text)});
   }
+  // A file that the configuration names is not there, or cannot be read: the text may be right.
+  void add_outside(Place place, std::string key, std::string text) {
+    errors_.add({place, std::move(key), std::move(text)});
+  }
+  // What is wrong with the text itself, beside what is missing outside.
+  bool has_wrong_text() const { return has_wrong_text_; }
   void warn(Place place, std::string key, std::string text) {
     warnings_.add({place, std::move(key), std::move(text)});
   }
@@ -60,6 +67,7 @@ class Problems {
     std::vector<std::string> lines(const std::string& file, const char* what) const;
   };
   List errors_, warnings_;
+  bool has_wrong_text_ = false;
   std::optional<Problem> secret_;
   std::vector<std::string> files_;
 };

@@ -12,7 +12,11 @@ namespace bellhop::config {
 namespace {
 
 Error unreadable() {
-  return Error{std::string("cannot be read: ") + std::strerror(errno)};
+  const int error = errno;
+  std::string advice;
+  if (error == ENOENT) advice = "; create or mount it first";
+  if (error == EACCES) advice = "; let bellhop's user (uid " + std::to_string(::geteuid()) + ") read it";
+  return Error{std::string("cannot be read: ") + std::strerror(error) + advice};
 }
 
 }  // namespace

@@ -42,6 +42,10 @@ void Value::error(std::string text) const {
   problems_->add(place_, path_.empty() ? "file" : path_, std::move(text));
 }
 
+void Value::error_outside(std::string text) const {
+  problems_->add_outside(place_, path_.empty() ? "file" : path_, std::move(text));
+}
+
 void Value::error_with_value(const std::string& text) const {
   const bool expands = node_->text.find("${") != std::string::npos;
   error(quoted(node_->text) + (expands ? " once expanded " : " ") + text);
@@ -72,9 +76,10 @@ std::optional<std::string> Value::expanded() const {
     return {};
   }
   for (const std::string& path : files_in(node_->text)) problems_->note_file(path);
-  Result<std::string> expanded = expand(node_->text);
+  bool lacks_file = false;
+  Result<std::string> expanded = expand(node_->text, &lacks_file);
   if (!expanded) {
-    error(expanded.error());
+    lacks_file ? error_outside(expanded.error()) : error(expanded.error());
     return {};
   }
   if (expanded.value().find('\0') != std::string::npos) {

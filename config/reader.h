@@ -30,6 +30,8 @@ class Value {
 
   // Reports `text` at this value, or at its key when the value is empty.
   void error(std::string text) const;
+  // Likewise, of a file that the value names and that is not there.
+  void error_outside(std::string text) const;
   // Reports "'<value as written>' <text>", with ${...} unexpanded. Only for values that are no secrets.
   void error_with_value(const std::string& text) const;
 

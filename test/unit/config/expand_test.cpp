@@ -79,7 +79,7 @@ TEST_CASE("what cannot be put in is an error that names it", "[config]") {
         "environment variable BELLHOP_TEST_NONE is not set, allowed: a set one, or a default as in "
         "${BELLHOP_TEST_NONE:-default}");
   CHECK(expand("${file:/nowhere/x}").error() ==
-        "file '/nowhere/x' cannot be read: No such file or directory");
+        "file '/nowhere/x' cannot be read: No such file or directory; create or mount it first");
   CHECK(expand("${file:/tmp}").error() == "file '/tmp' cannot be read: Is a directory");
   const TemporaryFile large(std::string(65537, 'x'));
   CHECK(expand("${file:" + large.path() + "}").error() ==

@@ -8,7 +8,7 @@ using namespace bellhop::config;
 
 TEST_CASE("a file that cannot be read", "[config]") {
   CHECK(load_file("/nowhere/bellhop.yaml").errors ==
-        Lines{"/nowhere/bellhop.yaml: cannot be read: No such file or directory"});
+        Lines{"/nowhere/bellhop.yaml: cannot be read: No such file or directory; create or mount it first"});
 }
 
 TEST_CASE("an empty file lacks the one key that is required", "[config]") {
@@ -128,7 +128,8 @@ TEST_CASE("a variable or file that is not there is named", "[config]") {
         Lines{"f:1:36: broker.username: environment variable BELLHOP_TEST_NONE is not set, allowed: a set "
               "one, or a "
               "default as in ${BELLHOP_TEST_NONE:-default}",
-              "f:1:70: broker.password: file '/nowhere/p' cannot be read: No such file or directory"});
+              "f:1:70: broker.password: file '/nowhere/p' cannot be read: No such file or directory; create "
+              "or mount it first"});
 }
 
 TEST_CASE("an expanded value is not shown", "[config]") {

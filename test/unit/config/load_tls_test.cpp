@@ -95,9 +95,10 @@ TEST_CASE("what is wrong with a file of broker.tls is told at its key", "[config
   const std::string cut = folder.put("cut", authority.cert_pem() + own.cert_pem().substr(0, 200));
   const auto errors_of = [](const std::string& tls) { return load_tls_text(tls).errors; };
 
-  CHECK(errors_of("{ ca: /nowhere/ca.pem }") == Lines{"f:3:14: broker.tls.ca: file '/nowhere/ca.pem' cannot "
-                                                      "be read: No such file or directory, allowed: a "
-                                                      "readable PEM file"});
+  CHECK(errors_of("{ ca: /nowhere/ca.pem }") ==
+        Lines{"f:3:14: broker.tls.ca: file '/nowhere/ca.pem' cannot "
+              "be read: No such file or directory; create or mount it first, allowed: a "
+              "readable PEM file"});
   for (const std::string& file : {none, cut, key})
     CHECK(errors_of("{ ca: " + file + " }") ==
           Lines{"f:3:14: broker.tls.ca: file '" + file +

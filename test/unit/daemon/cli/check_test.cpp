@@ -181,5 +181,6 @@ TEST_CASE("check prints every error and nothing else", "[cli]") {
 TEST_CASE("check of a file that is not there", "[cli]") {
   std::ostringstream out, err;
   CHECK(check("/nowhere/x.yaml", false, out, err) == 2);
-  CHECK(err.str() == "/nowhere/x.yaml: cannot be read: No such file or directory\n");
+  CHECK(err.str() ==
+        "/nowhere/x.yaml: cannot be read: No such file or directory; create or mount it first\n");
 }
