@@ -32,26 +32,10 @@ void warn_of(const Existing& existing, const Declaration& item, const std::strin
             if_known("advice", text_of_advice)});
 }
 
-// `connection` is null when there is none. A virtual host that no configuration names may be one that no
-// client asks for.
-void tell_not_let_in(const config::BrokerUrl& url, const ControlConnection* connection,
-                     const std::string& reason) {
-  if (connection == nullptr) {
-    log_warn("broker cannot be reached at start, bellhop serves all the same",
-             {{"broker", url.shown}, {"reason", reason}});
-  } else if (connection->refuses_vhost() && !url.vhost) {
-    log_warn("broker refuses the virtual host that a client gets by default",
-             {{"broker", url.shown}, {"vhost", connection->vhost()}, {"reason", reason}});
-  } else {
-    log_error("broker refuses bellhop's login: check the credentials under broker in the configuration",
-              {{"broker", url.shown}, {"vhost", connection->vhost()}, {"reason", reason}});
-  }
-}
-
 }  // namespace
 
-Control::Control(std::shared_ptr<const config::Config> config, std::shared_ptr<const TlsContext> tls)
-    : config_(std::move(config)), tls_(std::move(tls)) {
+Control::Control(std::shared_ptr<const config::Config> config, std::shared_ptr<const TlsContext> tls, Saw saw)
+    : config_(std::move(config)), tls_(std::move(tls)), saw_(std::move(saw)) {
   const std::vector<Declaration> wanted = declarations_of(*config_);
   if (!config_->broker.has_credentials() && !config_->broker.has_certificate_login()) {
     if (wanted.empty()) return;
@@ -94,13 +78,14 @@ bool Control::wait_until_done(uint32_t timeout_ms) {
 
 void Control::run(std::deque<Declaration> left) {
   const config::Broker& broker = config_->broker;
-  if (left.empty()) try_login();
+  if (left.empty()) log_in_once_answered();
   std::minstd_rand random(std::random_device{}());
   uint32_t failed_rounds = 0;
   while (!left.empty()) {
     for (const config::BrokerUrl& url : broker.urls) {
       const Result<void> tried = try_url(url, left);
       if (left.empty()) break;
+      if (!tried) saw(BrokerSeen::away);
       const std::lock_guard<std::mutex> lock(mutex_);
       if (stopping_) break;
       if (!tried)
@@ -111,14 +96,32 @@ void Control::run(std::deque<Declaration> left) {
     if (left.empty()) break;
     if (!pause(round_backoff.wait_ms(++failed_rounds, random))) break;
   }
+  say_done();
+}
+
+void Control::say_done() {
   const std::lock_guard<std::mutex> lock(mutex_);
   done_ = true;
   changed_.notify_all();
 }
 
-// Sessions would find out as well, one by one, and only when somebody connects. The first broker that lets
-// bellhop in ends it.
-void Control::try_login() {
+void Control::saw(BrokerSeen seen) const {
+  if (saw_) saw_(seen);
+}
+
+// Sessions would find out as well, one by one, and only when somebody connects. A broker that is away is
+// tried again, so that the log says when it is there; one that says no is not: that is for a person to mend.
+void Control::log_in_once_answered() {
+  std::minstd_rand random(std::random_device{}());
+  for (uint32_t failed_rounds = 0; !try_login();) {
+    say_done();
+    if (!pause(round_backoff.wait_ms(++failed_rounds, random))) return;
+  }
+}
+
+// The first broker that lets bellhop in ends it. True: one has answered, or bellhop ends.
+bool Control::try_login() {
+  bool has_answer = false;
   for (const config::BrokerUrl& url : config_->broker.urls) {
     auto opened = ControlConnection::open(config_->broker, url, tls_, wake_.get());
     Result<void> outcome;
@@ -128,13 +131,38 @@ void Control::try_login() {
       outcome = opened.value()->log_in();
       if (outcome) {
         log_info("broker lets bellhop in", {{"broker", url.shown}, {"vhost", opened.value()->vhost()}});
+        saw(BrokerSeen::reached);
         opened.value()->close();
       }
     }
-    if (!lend_to_stop(-1) || outcome) return;
-    if (opened && opened.value()->lacks_mechanism() && !config_->broker.has_credentials())
+    if (!lend_to_stop(-1) || outcome) return true;
+    const ControlConnection* const refused =
+        opened && opened.value()->was_refused() ? opened.value().get() : nullptr;
+    if (refused != nullptr) has_answer = true;
+    if (refused != nullptr && refused->lacks_mechanism() && !config_->broker.has_credentials())
       continue;  // then each client's own login is passed on
-    tell_not_let_in(url, opened ? opened.value().get() : nullptr, outcome.error());
+    if (told_.insert(url.shown + subject_of_reason(outcome.error())).second)
+      say_not_let_in(url, refused, outcome.error());
+  }
+  if (!has_answer) saw(BrokerSeen::away);
+  return has_answer;
+}
+
+// `refused` is null when the broker has not answered. A virtual host that no configuration names may be one
+// that no client asks for.
+void Control::say_not_let_in(const config::BrokerUrl& url, const ControlConnection* refused,
+                             const std::string& reason) {
+  if (refused == nullptr) {
+    log_warn("broker cannot be reached at start, bellhop serves all the same",
+             {{"broker", url.shown}, {"key", "broker.url"}, {"reason", reason}});
+  } else if (refused->refuses_vhost() && !url.vhost) {
+    saw(BrokerSeen::reached);
+    log_warn("broker refuses the virtual host that a client gets by default",
+             {{"broker", url.shown}, {"vhost", refused->vhost()}, {"reason", reason}});
+  } else {
+    saw(BrokerSeen::refuses);
+    log_error("broker refuses bellhop's login: check the credentials under broker in the configuration",
+              {{"broker", url.shown}, {"vhost", refused->vhost()}, {"reason", reason}});
   }
 }
 
@@ -166,6 +194,7 @@ Result<void> Control::declare_all(ControlConnection& connection, const config::B
                                   std::deque<Declaration>& left) {
   using Kind = ControlConnection::Answer::Kind;
   if (Result<void> logged_in = connection.log_in(); !logged_in) return logged_in;
+  saw(BrokerSeen::reached);
   size_t declared = 0, refused = 0, different = 0;
   while (!left.empty()) {
     const Declaration& item = left.front();

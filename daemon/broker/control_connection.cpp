@@ -136,6 +136,7 @@ Result<void> ControlConnection::log_in() {
   if (!is_normal(login)) {
     lacks_mechanism_ = login.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION &&
                        login.library_error == AMQP_STATUS_BROKER_UNSUPPORTED_SASL_METHOD;
+    was_refused_ = lacks_mechanism_ || login.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION;
     refuses_vhost_ =
         login.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION && close_of(login).code == AMQP_NOT_ALLOWED;
     const std::string whom =

@@ -42,7 +42,9 @@ class ControlConnection {
   // Call it before anything below. Errors: the broker refuses, or the configuration has no credentials for
   // this URL.
   Result<void> log_in();
-  // Why log_in() failed: the broker offers no such login; it refuses the virtual host.
+  // Why log_in() failed: the broker said no, and not just nothing; it offers no such login; it refuses the
+  // virtual host.
+  bool was_refused() const { return was_refused_; }
   bool lacks_mechanism() const { return lacks_mechanism_; }
   bool refuses_vhost() const { return refuses_vhost_; }
   const std::string& vhost() const { return vhost_; }
@@ -75,7 +77,7 @@ class ControlConnection {
   std::unique_ptr<TlsBridge> bridge_;  // outlives the connection
   amqp_connection_state_t_* connection_ = nullptr;
   int fd_ = -1;  // the connection's
-  bool lacks_mechanism_ = false, refuses_vhost_ = false;
+  bool was_refused_ = false, lacks_mechanism_ = false, refuses_vhost_ = false;
 };
 
 }  // namespace bellhop

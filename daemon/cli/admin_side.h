@@ -15,17 +15,20 @@ namespace bellhop {
 
 class AdminSide {
  public:
+  // The listeners that `admin` asks for, as entries: what a Listener and inherited sockets know.
+  static std::vector<config::Listen> entries_of(const config::Admin& admin);
   // A socket that the configuration names, and the TCP address, must be had; the default socket need not.
   // `asked` is called for each connection, on the main thread.
   static Result<std::unique_ptr<AdminSide>> open(uv_loop_t* loop, const config::Admin& admin,
-                                                 AdminSources sources, std::function<void()> asked);
+                                                 InheritedSockets& inherited, AdminSources sources,
+                                                 std::function<void()> asked);
   // Accepts nothing more, and removes the socket's file. Answers under way go on. Again is harmless.
   void close();
   std::vector<std::string> addresses() const;
 
  private:
   AdminSide(AdminSources sources, std::function<void()> asked);
-  Result<void> listen(uv_loop_t* loop, config::Listen where);
+  Result<void> listen(uv_loop_t* loop, InheritedSockets& inherited, config::Listen where);
 
   const Endpoints endpoints_;
   HttpServer server_;

@@ -8,6 +8,8 @@
 #include "daemon/claims/memory_store.h"
 #include "daemon/claims/metered_store.h"
 #include "daemon/claims/s3/s3_store.h"
+#include "daemon/cli/slow_step.h"
+#include "daemon/ops/log_line.h"
 
 namespace bellhop {
 
@@ -25,6 +27,11 @@ Result<std::unique_ptr<ClaimStore>> open_store(const config::Store& store) {
   if (const auto* s3 = std::get_if<config::S3Store>(&store.kind))
     return as_claim_store(S3Store::open(store.name, *s3, store.keys));
   return std::unique_ptr<ClaimStore>(std::make_unique<MemoryStore>(store.name, store.keys));
+}
+
+std::string path_of(const config::Store& store) {
+  const auto* filesystem = std::get_if<config::FilesystemStore>(&store.kind);
+  return filesystem == nullptr ? "" : filesystem->path;
 }
 
 // Null: its settings are new, or there is none.
@@ -52,7 +59,11 @@ Result<std::unique_ptr<Stores>> open_stores(const config::Config& config, Meter*
   for (size_t i = 0; i < all.size(); ++i) {
     if (opened[i] == nullptr) continue;
     const std::string& name = config.stores[i].name;
-    opened[i]->prepare(before == nullptr || before->stores.find(name) == nullptr);
+    {
+      const SlowStep step(
+          {{"store", name}, {"key", "stores." + name}, if_known("path", path_of(config.stores[i]))});
+      opened[i]->prepare(before == nullptr || before->stores.find(name) == nullptr);
+    }
     if (meter == nullptr)
       all[i] = std::move(opened[i]);
     else

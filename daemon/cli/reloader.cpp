@@ -84,6 +84,7 @@ void Reloader::run() {
     } catch (const std::exception& error) {  // threads or memory have run out
       fail({file_ + ": " + error.what()}, only_if_changed, current_.generation());
     }
+    if (std::exchange(is_begin_told_, false)) on_main_thread([this] { use_.is_over(); });
     state_.looked(number);
     lock.lock();
     is_at_work_ = false;
@@ -91,7 +92,13 @@ void Reloader::run() {
   }
 }
 
+void Reloader::tell_begin() {
+  is_begin_told_ = true;
+  on_main_thread([this] { use_.begins(); });
+}
+
 void Reloader::look(bool only_if_changed) {
+  if (!only_if_changed) tell_begin();
   config::Loaded loaded = config::load_file(file_);
   const std::vector<std::string> files = std::move(loaded.files);
   const auto before = current_.get();
@@ -103,6 +110,7 @@ void Reloader::look(bool only_if_changed) {
     on_main_thread([&] { use_.note_files(files); });
     return;
   }
+  if (only_if_changed && (errors.empty() || errors != last_errors_)) tell_begin();
   Next next;
   if (errors.empty()) {
     auto made =
@@ -144,7 +152,7 @@ void Reloader::fail(std::vector<std::string> errors, bool only_if_changed, uint6
 std::shared_ptr<Control> Reloader::declare(const Snapshot& before, const Snapshot& next) {
   const config::Config& config = *next.config;
   if (config.broker == before.config->broker && config.pipelines == before.config->pipelines) return nullptr;
-  auto control = std::make_shared<Control>(next.config, next.tls);
+  auto control = std::make_shared<Control>(next.config, next.tls, use_.saw_broker);
   for (std::chrono::milliseconds waited{0}; waited < declare_wait_max && !is_stopping();
        waited += declare_look) {
     if (control->wait_until_done(static_cast<uint32_t>(declare_look.count()))) break;

@@ -36,6 +36,9 @@ class Reloader {
     std::function<bool(const Next&)> put_to_use;
     // The main thread. After each look: the files that were read, or should have been.
     std::function<void(const std::vector<std::string>& files)> note_files;
+    // The main thread. A reload begins, and is over, however it went. A look that found nothing new is none.
+    std::function<void()> begins, is_over;
+    Control::Saw saw_broker;
   };
   // `mailbox` is the main loop's. What is referred to outlives the reloader.
   Reloader(std::string file, const CurrentSnapshot& current, Meter& meter, ReloadState& state,
@@ -58,6 +61,7 @@ class Reloader {
   uint64_t ask(bool only_if_changed);
   void run();
   void look(bool only_if_changed);
+  void tell_begin();
   void fail(std::vector<std::string> errors, bool only_if_changed, uint64_t stays);
   std::shared_ptr<Control> declare(const Snapshot& before, const Snapshot& next);
   bool on_main_thread(const std::function<void()>& task);
@@ -81,6 +85,7 @@ class Reloader {
   std::thread thread_;
 
   std::vector<std::string> last_errors_;  // its thread
+  bool is_begin_told_ = false;            // its thread
   uint64_t main_tasks_ = 0;               // its thread
 };
 

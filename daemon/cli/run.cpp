@@ -1,30 +1,32 @@
 #include "daemon/cli/run.h"
 
-#include <malloc.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <iostream>
+#include <optional>
 #include <system_error>
 #include <thread>
 
-#include "config/hold_warnings.h"
 #include "config/load.h"
-#include "config/retention_warnings.h"
-#include "config/slip_warnings.h"
 #include "daemon/broker/broker_watch.h"
 #include "daemon/broker/control.h"
 #include "daemon/cli/admin_side.h"
+#include "daemon/cli/adopt_sockets.h"
 #include "daemon/cli/config_watch.h"
 #include "daemon/cli/make_snapshot.h"
 #include "daemon/cli/reloader.h"
 #include "daemon/cli/retirement.h"
+#include "daemon/cli/service_notices.h"
+#include "daemon/cli/service_status.h"
+#include "daemon/cli/warnings.h"
 #include "daemon/door/listener.h"
 #include "daemon/door/sessions.h"
 #include "daemon/ops/log.h"
 #include "daemon/ops/log_line.h"
+#include "daemon/ops/process_limits.h"
+#include "daemon/ops/service_environment.h"
 #include "daemon/ops/signals.h"
 #include "daemon/ops/trouble.h"
 
@@ -38,28 +40,17 @@ constexpr uint64_t look_around_ms = 5000;
 constexpr unsigned trims_after_shrinking = 2;  // threads that have just ended give some back only later
 constexpr std::chrono::milliseconds last_lines_wait{200};  // nobody may be reading the log
 constexpr std::chrono::milliseconds last_wait{1000};
-
-// By default glibc learns from the first large buffer that is freed to keep such ones in its arenas, of which
-// each session's thread has one: many sessions then keep what none of them uses. With a fixed limit a large
-// buffer is the system's again once it is freed.
-void give_back_large_buffers() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  mallopt(M_TRIM_THRESHOLD, 2 << 20);
-}
-
-// A session takes about six descriptors, so the usual soft limit of 1024 is too low for many of them.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
+constexpr int wrong_usage = 2;
 
 // The main loop's parts, wired; destroyed in reverse order.
 class Daemon {
  public:
-  Daemon(std::shared_ptr<const config::Config> config, std::string file)
-      : config_(std::move(config)), file_(std::move(file)) {}
+  Daemon(std::shared_ptr<const config::Config> config, std::string file,
+         const ServiceEnvironment& environment, InheritedSockets inherited)
+      : config_(std::move(config)),
+        file_(std::move(file)),
+        inherited_(std::move(inherited)),
+        notices_(environment) {}
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
   ~Daemon() {
@@ -74,6 +65,7 @@ class Daemon {
     listener_.reset();
     sessions_.reset();
     if (mailbox_ != nullptr) mailbox_->close();
+    notices_.close();
     for (uv_timer_t* timer : {&timer_, &look_around_timer_}) {
       if (uv_is_closing(reinterpret_cast<uv_handle_t*>(timer)) == 0)
         uv_close(reinterpret_cast<uv_handle_t*>(timer), nullptr);
@@ -84,6 +76,7 @@ class Daemon {
 
   int run() {
     const config::Config& config = *config_;
+    notices_.say("opening the stores");
     shared_.meter = std::make_unique<Meter>(config);
     shared_.budget = std::make_unique<Budget>(config.limits.inflight_bytes);
     shared_.hop_bodies = std::make_unique<Quota>(config.limits.inflight_bytes);
@@ -93,7 +86,8 @@ class Daemon {
       stores_.keep(store);
       store->begin_upkeep();
     }
-    auto control = std::make_shared<Control>(config_, made.value()->tls);
+    broker_news_.emplace(*shared_.meter);
+    auto control = std::make_shared<Control>(config_, made.value()->tls, saw_broker());
     shared_.current.set(std::move(made.value()));  // nothing here keeps it
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
@@ -115,7 +109,7 @@ class Daemon {
         &loop_, [this] { drain(); }, [this] { stop_now(); }, [this] { reloader_->request(); });
     if (!signals) return fail(signals.error());
     signals_ = std::move(signals.value());
-    auto listener = Listener::open(&loop_, config.listen,
+    auto listener = Listener::open(&loop_, config.listen, inherited_,
                                    [this](Accepted accepted) { sessions_->accept(std::move(accepted)); });
     if (!listener) return fail(listener.error());
     listener_ = std::move(listener.value());
@@ -123,12 +117,15 @@ class Daemon {
     reloader_ = std::make_unique<Reloader>(
         file_, shared_.current, *shared_.meter, reload_, mailbox_,
         Reloader::Use{[this](const Reloader::Next& next) { return put_to_use(next); },
-                      [this](const std::vector<std::string>& files) { watch_files(files); }});
+                      [this](const std::vector<std::string>& files) { watch_files(files); },
+                      [this] { notices_.reload_begins(); }, [this] { notices_.reload_over(); },
+                      saw_broker()});
     if (auto opened = open_admin(config.admin); !opened) return fail(opened.error());
     control_ = std::move(control);
     // What is read for a change may have changed since the start read it.
     if (config.admin.watch) reloader_->request_if_changed();
     for (const std::string& address : listener_->addresses()) log_info("listening", {{"address", address}});
+    notices_.ready(&loop_, [this] { return status(); });
     uv_run(&loop_, UV_RUN_DEFAULT);
     troubles().sum_up_all(TroubleBook::Clock::now());
     log_info("stopped");
@@ -136,14 +133,6 @@ class Daemon {
   }
 
  private:
-  static void tell_warnings(const config::Config& config) {
-    if (config.broker.uses_tls() && !config.broker.tls.verify)
-      log_warn("broker.tls.verify is false: anybody between bellhop and the broker can pose as the broker");
-    for (const std::string& warning : config::retention_warnings(config)) log_warn(warning);
-    for (const std::string& warning : config::slip_warnings(config)) log_warn(warning);
-    for (const std::string& warning : config::hold_warnings(config)) log_warn(warning);
-  }
-
   Result<void> open_admin(const config::Admin& where) {
     AdminSources sources;
     sources.config = [this] { return shared_.current.get()->config; };
@@ -161,7 +150,7 @@ class Daemon {
     sources.is_draining = [this] { return draining_.load(); };
     sources.drain = [this, mailbox = mailbox_] { mailbox->post([this] { drain(); }); };
     sources.request_reload = [this] { return reloader_->request(); };
-    auto admin = AdminSide::open(&loop_, where, std::move(sources), [this] { watch_broker(); });
+    auto admin = AdminSide::open(&loop_, where, inherited_, std::move(sources), [this] { watch_broker(); });
     if (!admin) return Error{admin.error()};
     admin_ = std::move(admin.value());
     for (const std::string& address : admin_->addresses()) log_info("admin", {{"address", address}});
@@ -175,7 +164,30 @@ class Daemon {
     broker_watch_ = std::make_unique<BrokerWatch>(
         &loop_, snapshot->config, snapshot->tls, shared_.nodes,
         [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
-        [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
+        [meter = shared_.meter.get(), saw = saw_broker()](bool is_up) {
+          meter->saw_broker(is_up);
+          saw(is_up ? BrokerSeen::reached : BrokerSeen::away);
+        });
+  }
+
+  // For any thread, also when this is gone.
+  Control::Saw saw_broker() const {
+    return [looks = broker_news_->own_looks()](BrokerSeen seen) { *looks = seen; };
+  }
+
+  std::string status() {
+    ServiceFacts facts;
+    facts.sessions = sessions_->size();
+    if (draining_.load()) {
+      facts.drain_left_ms = drain_ends_at_ms_ - std::min(uv_now(&loop_), drain_ends_at_ms_);
+      return status_of(facts);
+    }
+    facts.addresses = listener_->addresses();
+    facts.broker = broker_news_->now();
+    facts.waits = stores_in_trouble(*shared_.current.get()->config, *shared_.meter);
+    const ReloadView reload = reload_.view();
+    if (!reload.last_was_successful) facts.reload_failed = reload.generation;
+    return status_of(facts);
   }
 
   // A configuration that was read again. Sessions take it before their next message. False: bellhop ends.
@@ -201,6 +213,7 @@ class Daemon {
     tell_warnings(config);
     if (config.broker != before->config->broker) {
       shared_.meter->forget_broker();
+      broker_news_->forget();
       if (broker_watch_ != nullptr) {
         broker_watch_.reset();
         watch_broker();
@@ -219,7 +232,7 @@ class Daemon {
     config_watch_->watch(files);
   }
 
-  int fail(const std::string& why) {
+  static int fail(const std::string& why) {
     log_error("cannot start", {{"reason", why}});
     return 1;
   }
@@ -231,7 +244,7 @@ class Daemon {
     if (sessions_->has_shrunk()) trims_due_ = trims_after_shrinking;
     if (trims_due_ == 0) return;
     --trims_due_;
-    malloc_trim(0);
+    give_back_free_memory();
   }
 
   //   SIGTERM ─► each session ends when it has nothing unsettled ─► all ended ─► stores close ─► the end
@@ -244,6 +257,7 @@ class Daemon {
     log_info("draining", {{"sessions", sessions_->size()}, {"drain_timeout_ms", timeout_ms}});
     listener_->close();
     drain_ends_at_ms_ = uv_now(&loop_) + timeout_ms;
+    notices_.stopping(timeout_ms);
     const uint64_t last_closes_ms = std::min(last_closes_ms_max, timeout_ms / 2);
     uv_timer_start(
         &timer_, [](uv_timer_t* timer) { static_cast<Daemon*>(timer->data)->close_the_rest(); },
@@ -331,6 +345,8 @@ class Daemon {
 
   const std::shared_ptr<const config::Config> config_;  // of the start
   const std::string file_;
+  InheritedSockets inherited_;
+  ServiceNotices notices_;
   StoreKeeper stores_;
   Retirement retirement_{stores_};
   Shared shared_;
@@ -342,6 +358,7 @@ class Daemon {
   uint64_t drain_ends_at_ms_ = 0;  // the loop's time
   unsigned trims_due_ = 0;
   std::shared_ptr<Mailbox> mailbox_;
+  std::optional<BrokerNews> broker_news_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<AdminSide> admin_;
@@ -356,10 +373,12 @@ class Daemon {
 }  // namespace
 
 int run(const std::string& config_file) {
+  const Result<ServiceEnvironment> environment = take_service_environment();
   config::Loaded loaded = config::load_file(config_file);
+  if (!environment) loaded.errors.push_back("bellhop: " + environment.error());
   if (!loaded.errors.empty()) {
     for (const std::string& error : loaded.errors) std::cerr << error << '\n';
-    return 2;
+    return environment && loaded.lacks_only_files ? 1 : wrong_usage;
   }
   auto config = std::make_shared<const config::Config>(std::move(loaded.config));
   set_up_log(*config);
@@ -368,11 +387,12 @@ int run(const std::string& config_file) {
   give_back_large_buffers();
   log_info("starting", {{"version", BELLHOP_VERSION}, {"name", config->service}, {"config", config_file}});
   for (const std::string& warning : loaded.warnings) log_warn(warning);
-  int code = 0;
-  {
-    Daemon daemon(config, config_file);
-    code = daemon.run();
-  }
+  for (const std::string& warning : environment.value().warnings) log_warn(warning);
+  int code = wrong_usage;
+  if (auto inherited = adopt_sockets(environment.value().inherited, *config); !inherited)
+    log_error("cannot start", {{"reason", inherited.error()}});
+  else
+    code = Daemon(config, config_file, environment.value(), std::move(inherited.value())).run();
   finish_log(last_lines_wait);
   return code;
 }

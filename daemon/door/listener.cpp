@@ -1,8 +1,6 @@
 #include "daemon/door/listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -14,6 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "config/host_port.h"
+#include "daemon/door/socket_address.h"
 #include "daemon/door/socket_file.h"
 #include "daemon/ops/log_line.h"
 #include "daemon/ops/trouble.h"
@@ -42,16 +42,12 @@ bool admits(const config::UnixListen& listen, const ucred& peer) {
          std::find(listen.allow_gids.begin(), listen.allow_gids.end(), peer.gid) != listen.allow_gids.end();
 }
 
-std::string address_text(const sockaddr_storage& address) {
-  char host[INET6_ADDRSTRLEN] = "?";
-  if (address.ss_family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
-    ::inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
-    return "[" + std::string(host) + "]:" + std::to_string(ntohs(v6->sin6_port));
-  }
-  const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address);
-  ::inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
-  return std::string(host) + ":" + std::to_string(ntohs(v4->sin_port));
+// What to do when an address cannot be had.
+std::string advice_for(int bind_error) {
+  if (bind_error == EADDRINUSE) return "; end the process that listens there, or choose another port";
+  if (bind_error == EADDRNOTAVAIL) return "; this host has no such address: choose one that it has";
+  if (bind_error == EACCES) return "; choose a port from 1024 on: lower ones are root's";
+  return "";
 }
 
 }  // namespace
@@ -65,12 +61,19 @@ struct Listener::Socket {
   const config::UnixListen* unix_listen = nullptr;
   const config::TcpListen* tcp_listen = nullptr;
   std::string address;
-  std::optional<SocketFile> file;  // of a Unix socket
+  std::optional<SocketFile> file;  // of a Unix socket that was made here
   int handles = 2;
 
+  Result<void> open();  // `fd` may be an inherited one
   Result<void> bind_unix();
   Result<void> bind_tcp();
 };
+
+Result<void> Listener::Socket::open() {
+  if (!fd.is_open()) return unix_listen != nullptr ? bind_unix() : bind_tcp();
+  address = unix_listen != nullptr ? "unix:" + unix_listen->path : bound_address(fd.get()).shown();
+  return {};
+}
 
 Result<void> Listener::Socket::bind_unix() {
   auto made = SocketFile::make(*unix_listen, backlog);
@@ -82,31 +85,20 @@ Result<void> Listener::Socket::bind_unix() {
 }
 
 Result<void> Listener::Socket::bind_tcp() {
-  const std::string shown = tcp_listen->host + ":" + std::to_string(tcp_listen->port);
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  std::string host = tcp_listen->host;
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo* list = nullptr;
-  const std::string port_text = std::to_string(tcp_listen->port);
-  if (const int error = ::getaddrinfo(host.c_str(), port_text.c_str(), &hints, &list); error != 0) {
-    return Error{"listen: tcp: " + shown + ": " + ::gai_strerror(error)};
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, ::freeaddrinfo);
-
+  const std::string shown = config::show_host_port(tcp_listen->host, tcp_listen->port);
+  const auto resolved = resolve(tcp_listen->host, tcp_listen->port);
+  if (!resolved) return Error{"listen: tcp: " + shown + ": " + resolved.error()};
+  const addrinfo* const list = resolved.value().get();
   FileDescriptor socket(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.is_open()) return Error{because("listen: tcp: cannot open a socket")};
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0)
-    return Error{because("listen: tcp: " + shown + ": cannot bind")};
+  if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0) {
+    const int error = errno;
+    return Error{"listen: tcp: " + shown + ": cannot bind: " + std::strerror(error) + advice_for(error)};
+  }
   if (::listen(socket.get(), backlog) != 0) return Error{because("listen: tcp: " + shown)};
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
-  address = "tcp:" + address_text(own);
+  address = bound_address(socket.get()).shown();
   fd = std::move(socket);
   return {};
 }
@@ -115,16 +107,15 @@ Listener::Listener(uv_loop_t* loop, OnAccept on_accept)
     : loop_(loop), on_accept_(std::move(on_accept)), spare_(open_spare()) {}
 
 Result<std::unique_ptr<Listener>> Listener::open(uv_loop_t* loop, const std::vector<config::Listen>& listens,
-                                                 OnAccept on_accept) {
+                                                 InheritedSockets& inherited, OnAccept on_accept) {
   std::unique_ptr<Listener> listener(new Listener(loop, std::move(on_accept)));
   for (const config::Listen& listen : listens) {
     auto socket = std::make_unique<Socket>();
     socket->unix_listen = std::get_if<config::UnixListen>(&listen);
     socket->tcp_listen = std::get_if<config::TcpListen>(&listen);
-    if (Result<void> bound = socket->unix_listen != nullptr ? socket->bind_unix() : socket->bind_tcp();
-        !bound) {
+    socket->fd = inherited.take(listen);
+    if (Result<void> bound = socket->open(); !bound)
       return Error{bound.error()};  // the sockets before it are closed with the listener
-    }
     socket->owner = listener.get();
     if (const int error = uv_poll_init(loop, &socket->poll, socket->fd.get()); error != 0) {
       if (socket->file) socket->file->remove();

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "daemon/door/amqp/session/accepted.h"
+#include "daemon/door/inherited_sockets.h"
 #include "daemon/ops/file_descriptor.h"
 #include "proto/result.h"
 
@@ -21,10 +22,11 @@ class Listener {
  public:
   using OnAccept = std::function<void(Accepted)>;
 
-  // Binds and listens on all, or on none: the error names the one that failed and why. `listens` must outlive
-  // the listener, or its next use().
+  // Binds and listens on all, or on none: the error names the one that failed and why. An entry that
+  // `inherited` has a socket for takes that, and never touches its file. `listens` must outlive the listener,
+  // or its next use().
   static Result<std::unique_ptr<Listener>> open(uv_loop_t* loop, const std::vector<config::Listen>& listens,
-                                                OnAccept on_accept);
+                                                InheritedSockets& inherited, OnAccept on_accept);
   // Closes. The loop has to run once more to let libuv go of its handles.
   ~Listener();
   Listener(const Listener&) = delete;

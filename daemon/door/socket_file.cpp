@@ -25,6 +25,9 @@ std::string advice_for(int bind_error) {
   if (bind_error == ENOENT) return "; create the socket's folder, writable for bellhop's user";
   if (bind_error == EACCES)
     return "; make the socket's folder writable for bellhop's user (uid " + std::to_string(::geteuid()) + ")";
+  if (bind_error == EROFS)
+    return "; the socket's folder is mounted read-only: choose another one, or mount it writable";
+  if (bind_error == ENOTDIR) return "; a part of the path is no folder";
   return "";
 }
 

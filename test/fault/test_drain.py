@@ -205,7 +205,7 @@ def test_a_wrong_configuration_ends_with_every_error_and_code_2(tmp_path):
     for line, word in ((2, "url"), (3, "heartbeat"), (5, "sessions"), (6, "nonsense")):
         assert any(each.startswith(f"{path}:{line}:") and word in each for each in lines), (line, word, done.stderr)
     assert all("allowed" in each for each in lines)
-    assert run_cli("run", "--config", tmp_path / "missing.yaml").returncode == 2
+    assert run_cli("run", "--config", tmp_path / "missing.yaml").returncode == 1  # it may come
 
 
 def test_the_close_comes_a_rest_after_the_last_thing_is_settled(bellhop, name):

@@ -44,12 +44,12 @@ class Bellhop:
     """`config`: a dict, or the text of a YAML file ({dir} in it becomes the test's folder). JSON is YAML, so a dict is written
     as JSON; in its `listen` entries "{socket}" is the test's own socket. `expect_exit`: what it must exit with at the end (None: anything)."""
 
-    def __init__(self, config=None, *, folder=None, store="filesystem", start=True, expect_exit=0, env=None, wrapper=()):
+    def __init__(self, config=None, *, folder=None, store="filesystem", start=True, expect_exit=0, env=None, wrapper=(), pass_fds=()):
         self._owns_folder = folder is None
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="bellhop-"))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.expect_exit = expect_exit
-        self.env, self.wrapper = env or {}, list(wrapper)
+        self.env, self.wrapper, self.pass_fds = env or {}, list(wrapper), pass_fds
         self.process = None
         self.told_to_end = None  # the process that got a SIGTERM
         self.log = ""
@@ -107,7 +107,7 @@ class Bellhop:
         begin = len(self.log)
         self.process = subprocess.Popen([*self.wrapper, binary(), "run", "--config", str(self.config_path)], env=env,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        text=True, errors="replace",
+                                        pass_fds=self.pass_fds, text=True, errors="replace",
                                         # The signal is tied to the thread that starts the process.
                                         preexec_fn=_die_with_parent if threading.current_thread() is threading.main_thread()
                                         else None)

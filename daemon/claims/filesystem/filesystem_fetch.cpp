@@ -76,6 +76,7 @@ class FilesystemFetch : public std::enable_shared_from_this<FilesystemFetch> {
     file_ = std::make_shared<FileDescriptor>(
         openat(directory.value().fd(), request_.key.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file_->is_open()) return cannot_open(directory.value(), errno);
+    core_->is_there();
     if (fstat(file_->get(), &before_) != 0) return failed(Kind::unavailable, "fstat: " + errno_text(errno));
     if (!S_ISREG(before_.st_mode))
       return failed(Kind::corrupt,

@@ -101,7 +101,14 @@ void FilesystemStore::prepare(bool is_new) {
   const auto directory = StoreDirectory::open(place);
   if (!directory) {
     log_warn("store is not there: until it is bellhop nacks publishes that need it, and holds deliveries",
-             {{"store", place.name}, {"reason", directory.error()}});
+             {{"store", place.name},
+              {"key", "stores." + place.name + ".path"},
+              {"reason", directory.error()},
+              {"advice",
+               place.marker_required
+                   ? "mount it; a new folder: create it and start bellhop again, which marks it as the store"
+                   : "mount or create it"}});
+    core_->wait.begin();
     return;
   }
   if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
@@ -123,7 +130,8 @@ void FilesystemStore::prepare(bool is_new) {
   }
   if (auto marker = directory.value().check_marker(place); !marker) {
     log_warn("store has no marker: set `marker: optional` for a directory that no bellhop writes to",
-             {{"store", place.name}, {"reason", marker.error()}});
+             {{"store", place.name}, {"key", "stores." + place.name + ".path"}, {"reason", marker.error()}});
+    core_->wait.begin();
   }
 }
 

@@ -122,6 +122,7 @@ void FilesystemUpload::append_some(std::vector<Piece> pieces) {
     auto created = UnfinishedObject::create(core_->place, core_->abilities, key_);
     if (created) {
       file_.emplace(std::move(created.value()));
+      core_->is_there();
     } else {
       fail(created.error());
     }

@@ -8,6 +8,7 @@
 #include "daemon/claims/s3/digest.h"
 #include "daemon/claims/s3/s3_doubt.h"
 #include "daemon/ops/log_line.h"
+#include "daemon/ops/waits.h"
 
 namespace bellhop {
 
@@ -20,7 +21,10 @@ constexpr const char* probe_text = "bellhop writes, reads and removes this at it
 class S3Probe : public std::enable_shared_from_this<S3Probe> {
  public:
   explicit S3Probe(const std::shared_ptr<S3Core>& core)
-      : core_(core), key_(".bellhop-probe-" + core->keys.next()), random_(std::random_device{}()) {}
+      : core_(core),
+        key_(".bellhop-probe-" + core->keys.next()),
+        wait_("store '" + core->name + "'"),
+        random_(std::random_device{}()) {}
 
   void start() { step("PUT"); }
 
@@ -60,6 +64,7 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
                       0);
       return step("DELETE");
     }
+    wait_.over();
     if (failures_ == 0)
       log_info("store can be written, read and removed from", {{"store", core->name},
                                                                {"bucket", core->address.bucket()},
@@ -71,11 +76,12 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
   // Told once for each cause, not once for each attempt.
   void failed(S3Core& core, const std::string& cause, const std::string& why, uint64_t wait_ms) {
     failures_++;
+    wait_.begin();
     if (cause != told_)
       log_warn(
           "store is unavailable: until it is back bellhop nacks publishes that need it, and holds "
           "deliveries",
-          {{"store", core.name}, {"reason", why}});
+          {{"store", core.name}, {"key", "stores." + core.name}, {"reason", why}});
     told_ = cause;
     core.client->after(std::max<uint64_t>(probe_backoff.wait_ms(failures_, random_), wait_ms),
                        [self = shared_from_this()] { self->start(); });
@@ -83,6 +89,7 @@ class S3Probe : public std::enable_shared_from_this<S3Probe> {
 
   const std::weak_ptr<S3Core> core_;
   const std::string key_;
+  Wait wait_;
   std::minstd_rand random_;
   uint32_t failures_ = 0;
   std::string told_;

@@ -1,5 +1,6 @@
 #include "daemon/broker/control.h"
 
+#include <atomic>
 #include <chrono>
 
 #include "daemon/wire/tls_context.h"
@@ -116,13 +117,18 @@ TEST_CASE("stop is quick wherever the thread waits", "[control]") {
   if (accepted >= 0) ::close(accepted);
 }
 
-TEST_CASE("with nothing to declare bellhop tries its login, once", "[control]") {
+TEST_CASE("with nothing to declare bellhop tries its login until a broker answers, and nobody waits for it",
+          "[control]") {
   test::TcpPort port(true);
   const auto config = config_for(port.number);
   config->pipelines[0].declare = false;
-  Control control(config, nullptr);
+  std::atomic<BrokerSeen> seen{BrokerSeen::unknown};
+  Control control(config, nullptr, [&seen](BrokerSeen now) { seen = now; });
   ::close(wait_for_connection(port));
   REQUIRE(control.wait_until_done(10'000));
+  ::close(wait_for_connection(port));
+  REQUIRE(seen == BrokerSeen::away);
+  control.stop();
 }
 
 TEST_CASE("a broker that hangs up is tried again", "[control]") {

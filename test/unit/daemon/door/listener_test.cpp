@@ -62,6 +62,7 @@ struct Rig {
   TestLoop loop;
   Folder folder;
   std::vector<config::Listen> listens;
+  InheritedSockets inherited;
   std::unique_ptr<Listener> listener;
   std::vector<Accepted> accepted;
 
@@ -72,8 +73,8 @@ struct Rig {
     return listen;
   }
   std::string open() {
-    auto opened =
-        Listener::open(loop.get(), listens, [this](Accepted one) { accepted.push_back(std::move(one)); });
+    auto opened = Listener::open(loop.get(), listens, inherited,
+                                 [this](Accepted one) { accepted.push_back(std::move(one)); });
     if (!opened) return opened.error();
     listener = std::move(opened.value());
     return "";
@@ -222,7 +223,8 @@ TEST_CASE("what cannot be bound is explained", "[listener]") {
     tcp.port = taken.number;
     rig.listens = {listen, tcp};
     REQUIRE(rig.open() == "listen: tcp: 127.0.0.1:" + std::to_string(taken.number) +
-                              ": cannot bind: Address already in use");
+                              ": cannot bind: Address already in use; end the process that listens there, or "
+                              "choose another port");
     REQUIRE_FALSE(std::filesystem::exists(rig.path()));
   }
 }
@@ -263,10 +265,11 @@ TEST_CASE("the listener may be destroyed by what it calls", "[listener]") {
   Rig rig;
   rig.listens = {rig.unix_listen()};
   int calls = 0;
-  rig.listener = std::move(Listener::open(rig.loop.get(), rig.listens, [&rig, &calls](Accepted) {
-                             ++calls;
-                             rig.listener.reset();
-                           }).value());
+  rig.listener =
+      std::move(Listener::open(rig.loop.get(), rig.listens, rig.inherited, [&rig, &calls](Accepted) {
+                  ++calls;
+                  rig.listener.reset();
+                }).value());
   const int one = connect_unix(rig.path()), two = connect_unix(rig.path());
   REQUIRE(rig.loop.run_until([&] { return calls == 1 && was_closed(two); }));
   REQUIRE(calls == 1);
