@@ -62,13 +62,13 @@ def pods(rabbit, vhost, broker, tmp_path):
     """pods(document) -> a pod that is not started. Its broker is the test's own, and its port for metrics a free one."""
     made = []
 
-    def make(document):
+    def make(document, url=f"{rabbit.url}/{vhost}"):
         documents = copy.deepcopy(rendered("example"))
         one(documents, "Secret")["stringData"].update(username=vhost, password=PASSWORD)
         config = one(documents, "ConfigMap")
         port = free_port()
-        text = config["data"]["bellhop.yaml"].replace("amqp://rabbitmq:5672", f"{rabbit.url}/{vhost}").replace("0.0.0.0:9419", f"127.0.0.1:{port}")
-        assert rabbit.url in text and str(port) in text
+        text = config["data"]["bellhop.yaml"].replace("amqp://rabbitmq:5672", url).replace("0.0.0.0:9419", f"127.0.0.1:{port}")
+        assert url in text and str(port) in text
         config["data"]["bellhop.yaml"] = text
         folder = tmp_path / str(len(made))
         folder.mkdir()
@@ -80,7 +80,7 @@ def pods(rabbit, vhost, broker, tmp_path):
     for pod in made:
         pod.kill()
         assert not SANITIZER.search(pod["bellhop"].log), pod["bellhop"].log[-6000:]
-    for queue in ("fulfilment.validate", "fulfilment.validate.parked"):
+    for queue in ("fulfilment.validate", "fulfilment.validate.parked"):  # for the next test
         broker.channel().call("queue.delete", queue=queue)
 
 
@@ -105,6 +105,13 @@ def test_check_has_nothing_to_say_in_the_pod(pods):
     assert (done.returncode, done.stderr) == (0, "")
     assert pod["bellhop"].run("/usr/bin/bellhop", "health").returncode == 0
     assert pod["bellhop"].run("/usr/bin/bellhop", "health", "--ready").returncode in (0, 1)
+
+
+def test_a_broker_that_is_away_blocks_no_start(pods):
+    pod = pods(one(rendered("example"), "Deployment", "orders"), url=f"amqp://127.0.0.1:{free_port()}").start()
+    assert pod["bellhop"].run("/usr/bin/bellhop", "health").returncode == 0
+    assert pod["bellhop"].run("/usr/bin/bellhop", "health", "--ready").returncode == 1
+    assert metric(pod, "bellhop_broker_up") == 0
 
 
 def test_a_changed_config_map_is_read(pods):
