@@ -1,6 +1,10 @@
 #include "daemon/claims/payload_hash.h"
 
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // chooses AVX2 or AVX-512 when it runs, where the machine has them
+#else
 #include <xxhash.h>
+#endif
 
 #include <new>
 
