@@ -59,6 +59,12 @@ def test_an_alert_says_what_it_is_and_what_to_do(alert):
     assert chapter in map(anchor, headings(ROOT / path))
 
 
+def test_the_manual_lists_every_alert_and_whom_it_wakes():
+    rows = re.findall(r"^\| (`Bellhop.*?) \| (yes|no) \|", (ROOT / "deploy/README.md").read_text(), flags=re.M)
+    listed = {name: {"yes": "page", "no": "ticket"}[wakes] for names, wakes in rows for name in re.findall(r"`(\w+)`", names)}
+    assert listed == {alert["alert"]: alert["labels"]["severity"] for alert in ALERTS}
+
+
 # -- what /metrics has
 
 def known_series(metrics):
