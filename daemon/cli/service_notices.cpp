@@ -72,18 +72,20 @@ void ServiceNotices::ready(uv_loop_t* loop, std::function<std::string()> status)
 }
 
 void ServiceNotices::reload_begins() {
+  if (is_stopping_) return;
   tell("RELOADING=1\nMONOTONIC_USEC=" + monotonic_us() + "\n" +
        status_line("reading the configuration again"));
 }
 
 void ServiceNotices::reload_over() {
-  if (!status_) return;
+  if (!status_ || is_stopping_) return;  // the end may overtake a reload
   told_ = status_();
   tell("READY=1\n" + status_line(told_));
 }
 
 // The manager's own patience may be shorter than limits.drain_timeout.
 void ServiceNotices::stopping(uint64_t within_ms) {
+  is_stopping_ = true;
   if (status_) told_ = status_();
   tell("STOPPING=1\nEXTEND_TIMEOUT_USEC=" + std::to_string((within_ms + end_spare_ms) * 1000) + "\n" +
        status_line(told_));

@@ -51,7 +51,7 @@ class ServiceNotices {
   std::function<std::string()> status_;
   std::string told_;                // the last status
   std::deque<std::string> unsent_;  // the manager had no room
-  bool is_failure_told_ = false;
+  bool is_failure_told_ = false, is_stopping_ = false;
   uv_timer_t *look_timer_ = nullptr, *watchdog_timer_ = nullptr;  // freed by their close callbacks
 };
 

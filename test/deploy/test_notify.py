@@ -12,7 +12,7 @@ import pytest
 from support import amqp
 from support.admin import Admin
 from support.bellhop import run_cli
-from support.gate import preloaded
+from support.gate import SUPPORT, preloaded
 from support.publishing import declare, publisher
 from support.rabbitmq import free_port, wait_until
 from support.service_manager import Manager
@@ -173,25 +173,31 @@ def test_a_drain_that_the_command_asks_for_is_told_too(bellhop, manager):
     assert daemon.wait() == 0
 
 
+def test_a_reload_that_the_end_overtakes_says_ready_no_more(bellhop, tmp_path, manager):
+    gate, mount = tmp_path / "gate", tmp_path / "mount"
+    mount.mkdir()
+    daemon = bellhop(env={**manager.env, **preloaded(SUPPORT / "held_mount.c", tmp_path), "BELLHOP_TEST_GATE": str(gate)})
+    stores = json.loads(daemon.config_path.read_text())["stores"]
+    rewrite(daemon, stores={**stores, "other": {"type": "filesystem", "path": str(mount)}}, claim_check={"store": "claims"})
+    gate.touch()
+    daemon.process.send_signal(signal.SIGHUP)
+    manager.wait_for("RELOADING", "1")
+    client = amqp.connect(daemon.socket)
+    channel = client.channel()
+    channel.call("tx.select")
+    queue = channel.declare("overtaken", exclusive=True)
+    channel.publish("", queue, b"1")
+    daemon.sigterm()
+    manager.wait_for("STOPPING", "1")
+    begin = len(manager.heard)
+    gate.unlink()
+    daemon.wait_log("not read again: bellhop is shutting down")
+    channel.call("tx.commit")
+    assert daemon.wait() == 0
+    assert not manager.said("READY", begin=begin)
+
+
 # -- signs of life
-
-
-HANGING_ACCEPT = r"""
-/* While the file that BELLHOP_TEST_GATE names exists, the main loop stands still: in the call that only it makes. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-int accept4(int fd, struct sockaddr* from, socklen_t* size, int flags) {
-  static int (*real)(int, struct sockaddr*, socklen_t*, int);
-  if (real == NULL) real = (int (*)(int, struct sockaddr*, socklen_t*, int))dlsym(RTLD_NEXT, "accept4");
-  const char* gate = getenv("BELLHOP_TEST_GATE");
-  while (gate != NULL && access(gate, F_OK) == 0) usleep(2000);
-  return real(fd, from, size, flags);
-}
-"""
 
 
 def test_signs_of_life_come_twice_within_the_time_that_is_allowed(bellhop, tmp_path):
@@ -215,11 +221,9 @@ def test_no_signs_where_nobody_waits_for_them(bellhop, manager, tmp_path, variab
 
 
 def test_a_main_loop_that_hangs_gives_no_sign_while_sessions_still_work(bellhop, broker, name, tmp_path):
-    source = tmp_path / "hanging_accept.c"
-    source.write_text(HANGING_ACCEPT)
     gate = tmp_path / "gate"
     with Manager(tmp_path, watchdog=0.4) as manager:
-        daemon = bellhop(env={**manager.env, **preloaded(source, tmp_path), "BELLHOP_TEST_GATE": str(gate)})
+        daemon = bellhop(env={**manager.env, **preloaded(SUPPORT / "hanging_accept.c", tmp_path), "BELLHOP_TEST_GATE": str(gate)})
         up = publisher(daemon)
         queue = name()
         channel = declare(broker, queue)

@@ -1,6 +1,8 @@
 """What the service's unit forbids, held against what bellhop does: its system calls, sockets, files and memory, as strace saw them."""
 
 import functools
+import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -84,6 +86,9 @@ def trace(tmp_path_factory, rabbit):
             print(daemon.log[-4000:])
             raise
         finally:
+            # What strace watches outlives it.
+            for child in pathlib.Path(f"/proc/{daemon.pid}/task/{daemon.pid}/children").read_text().split() if daemon.process.poll() is None else []:
+                os.kill(int(child), signal.SIGKILL)
             daemon.kill()
             daemon.stop(check=False)
     return out.read_text(errors="replace").splitlines(), folder

@@ -15,7 +15,7 @@ import pytest
 from support import amqp
 from support.bellhop import Bellhop, binary, run_cli
 from support.certificates import shared_authority
-from support.gate import preloaded
+from support.gate import SUPPORT, preloaded
 from support.publishing import publisher
 from support.rabbitmq import free_port
 
@@ -235,50 +235,12 @@ def test_a_bucket_that_does_not_answer_or_refuses_is_waited_for(bellhop, tmp_pat
         amqp.connect(daemon.socket).close()
 
 
-SLOW_MOUNT = r"""
-/* While the file that BELLHOP_TEST_GATE names exists, a folder whose name ends in /mount stands still, as a dead mount does. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static int held(const char* path) {
-  const size_t length = strlen(path);
-  const char* gate = getenv("BELLHOP_TEST_GATE");
-  return gate != NULL && length > 6 && strcmp(path + length - 6, "/mount") == 0 && access(gate, F_OK) == 0;
-}
-
-int open(const char* path, int flags, ...) {
-  static int (*real)(const char*, int, ...);
-  if (real == NULL) real = (int (*)(const char*, int, ...))dlsym(RTLD_NEXT, "open");
-  va_list rest;
-  va_start(rest, flags);
-  const int mode = va_arg(rest, int);
-  va_end(rest);
-  while (held(path)) usleep(2000);
-  return real(path, flags, mode);
-}
-
-int open64(const char* path, int flags, ...) {
-  va_list rest;
-  va_start(rest, flags);
-  const int mode = va_arg(rest, int);
-  va_end(rest);
-  return open(path, flags, mode);
-}
-"""
-
-
 def test_a_store_that_stands_still_at_the_start_is_named(bellhop, tmp_path):
-    source, gate = tmp_path / "slow_mount.c", tmp_path / "gate"
-    source.write_text(SLOW_MOUNT)
+    gate = tmp_path / "gate"
     (tmp_path / "mount").mkdir()
     gate.touch()
     daemon = Bellhop({"broker": {"url": "amqp://127.0.0.1:1"}, "stores": {"claims": {"type": "filesystem", "path": str(tmp_path / "mount")}}},
-                     env={**preloaded(source, tmp_path), "BELLHOP_TEST_GATE": str(gate)}, start=False)
+                     env={**preloaded(SUPPORT / "held_mount.c", tmp_path), "BELLHOP_TEST_GATE": str(gate)}, start=False)
     daemon.start(wait=False)
     try:
         line = daemon.wait_log("waits for a store that does not answer: is its mount dead?.*").group(0)

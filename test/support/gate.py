@@ -12,7 +12,8 @@ import os
 import pathlib
 import subprocess
 
-SOURCE = pathlib.Path(__file__).with_name("gated_disk.c")
+SUPPORT = pathlib.Path(__file__).parent
+SOURCE = SUPPORT / "gated_disk.c"
 
 
 def preloaded(source, folder):
