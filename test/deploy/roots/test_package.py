@@ -267,9 +267,9 @@ def test_it_is_upgraded_removed_and_purged_without_a_trace(package, former):
         assert asked() == ["--quiet --system restart bellhop.service", "--quiet --system start bellhop.socket"]
         assert debian.run("systemctl", "is-enabled", *UNITS, check=False).stdout.split() == ["enabled", "enabled"]
 
-        # A store that holds no payload has its marker.
+        # A store that holds no payload has bellhop's own files.
         make_folders(debian)
-        debian.run(*AS_BELLHOP, "touch", f"{STATE}/claims/.bellhop-store", "/run/bellhop/bellhop.sock")
+        debian.run(*AS_BELLHOP, "touch", f"{STATE}/claims/.bellhop-store", f"{STATE}/claims/.bellhop-sweep", "/run/bellhop/bellhop.sock")
         log.write_text("")
         debian.run("apt-get", "remove", "-y", "-q", "bellhop")
         assert asked() == ["stop bellhop.socket", "stop bellhop.service"]
