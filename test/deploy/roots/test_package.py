@@ -277,3 +277,43 @@ def test_it_is_upgraded_removed_and_purged_without_a_trace(package, former):
         debian.run("apt-get", "purge", "-y", "-q", "bellhop")
         after = debian.snapshot(NOT_OURS)
     assert {path: (before.get(path), after.get(path)) for path in {*before, *after} if before.get(path) != after.get(path)} == {}
+
+
+def test_systemd_starts_it_when_its_file_is_edited_and_restarts_it_at_an_upgrade(package, former, rabbit):
+    with DebianRoot() as debian:
+        debian.apt(debian.put(former))
+        new = debian.put(package)
+        with debian.boot() as host:
+            assert host.run("systemctl", "start", "bellhop", check=False).returncode != 0
+            assert "broker.url: has still to be edited" in host.run("journalctl", "-u", "bellhop").stdout
+            assert "Active: failed" in host.run("systemctl", "status", "bellhop", check=False).stdout
+
+            edit(debian, rabbit.url)
+            host.run("systemctl", "enable", "--now", "bellhop")
+            assert "Active: active (running)" in host.run("systemctl", "status", "bellhop").stdout
+            client = amqp.connect(str(host.path("/run/bellhop/bellhop.sock")))
+            host.run("systemctl", "reload", "bellhop")
+
+            # A client in an upgrade: it is told, and the new bellhop is there when apt returns.
+            assert "bellhop.socket is a disabled" in host.run("apt-get", "install", "-y", "-q", *KEEP, new).stdout
+            client.expect_close(320)
+            assert host.run("systemctl", "is-active", "bellhop").stdout == "active\n"
+            amqp.connect(str(host.path("/run/bellhop/bellhop.sock"))).close()
+
+            # The socket, as deploy/README.md says; here a client starts bellhop. It is open over a restart and an upgrade.
+            host.run("systemctl", "stop", "bellhop")
+            host.run("systemctl", "enable", "--now", "bellhop.socket")
+            waiting = amqp.connect(str(host.path("/run/bellhop/bellhop.sock")))  # starts bellhop
+            assert host.run("systemctl", "is-active", *UNITS).stdout.split() == ["active", "active"]
+            began = host.run("systemctl", "show", "-p", "ActiveEnterTimestampMonotonic", "bellhop.socket").stdout
+            host.run("apt-get", "install", "-y", "-q", "--reinstall", new)
+            waiting.expect_close(320)
+            assert host.run("systemctl", "is-active", *UNITS).stdout.split() == ["active", "active"]
+            assert host.run("systemctl", "show", "-p", "ActiveEnterTimestampMonotonic", "bellhop.socket").stdout == began
+
+            host.run("apt-get", "remove", "-y", "-q", "bellhop")
+            assert host.run("systemctl", "is-active", *UNITS, check=False).stdout.split() == ["inactive", "inactive"]
+            host.run("apt-get", "purge", "-y", "-q", "bellhop")
+            places = ["/etc", "/run", "/usr", "/var/lib", "/var/cache", "/var/tmp"]
+            assert host.run("find", *places, "-xdev", "-name", "*bellhop*").stdout == ""
+            assert host.run("getent", "passwd", "bellhop", check=False).stdout == ""
