@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import socket
 import struct
@@ -30,37 +31,52 @@ driver = "vfs"
 graphroot = "{folder}/storage"
 runroot = "{folder}/runroot"
 """
-# Networks and cgroups stay the host's.
+# cgroups stay the host's, and so do the limits, which not every root may raise.
 SETTINGS = """[containers]
 cgroups = "disabled"
-netns = "host"
+netns = "{network}"
 log_driver = "k8s-file"
+default_ulimits = ["nofile={nofile}", "nproc={nproc}"]
 [engine]
 cgroup_manager = "cgroupfs"
 events_logger = "none"
 lock_type = "file"
 runtime = "crun"
 tmp_dir = "{folder}/libpod"
+[network]
+network_backend = "netavark"
+network_config_dir = "{folder}/networks"
 """
-# The first process of the namespaces: it ends when its standard input does, and all others with it. crun refuses hosts that have both
-# kinds of cgroups.
-FIRST = "if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi; echo ready; exec cat"
+# The first process of the namespaces: it ends when its standard input does, and all others with it. What engines leave in /run is no
+# other's. crun refuses hosts that have both kinds of cgroups. A network namespace has a /sys of its own.
+FIRST = {False: "if mountpoint -q /sys/fs/cgroup/unified; then umount /sys/fs/cgroup/unified; fi",
+         True: "ip link set lo up && mount -t sysfs sysfs /sys && mount -t tmpfs tmpfs /sys/fs/cgroup"}
+START = "set -e; {first}; mount -t tmpfs tmpfs /run; echo ready; exec cat"
+
+
+def _limit(which):
+    return ":".join("-1" if value == resource.RLIM_INFINITY else str(value) for value in [resource.getrlimit(which)[1]] * 2)
 
 
 class Engine:
-    def __init__(self):
+    """With `own_network` its containers have networks and names of their own, and reach nothing else; without, they are on the host's."""
+
+    def __init__(self, own_network=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bellhop-engine-"))
         self.folder.chmod(0o711)  # a volume's own mode says who may use it
         (self.folder / "tmp").mkdir()
         (self.folder / "storage.conf").write_text(STORAGE.format(folder=self.folder))
-        (self.folder / "containers.conf").write_text(SETTINGS.format(folder=self.folder))
+        (self.folder / "networks").mkdir()
+        (self.folder / "containers.conf").write_text(SETTINGS.format(
+            folder=self.folder, network="private" if own_network else "host", nofile=_limit(resource.RLIMIT_NOFILE),
+            nproc=_limit(resource.RLIMIT_NPROC)))
         self.env = {**os.environ, "CONTAINERS_STORAGE_CONF": str(self.folder / "storage.conf"), "CONTAINERS_CONF": str(self.folder / "containers.conf"),
                     "BUILDAH_ISOLATION": "chroot", "TMPDIR": str(self.folder / "tmp"), "DISABLE_HC_SYSTEMD": "true"}
         self.process = subprocess.Popen(["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child", "--mount-proc",
-                                         "sh", "-c", FIRST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                         *(["--net"] if own_network else []), "sh", "-c", START.format(first=FIRST[own_network])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        self.inside = ["nsenter", f"--target={children[0]}", "--mount", "--pid", "--"]
+        self.inside = ["nsenter", f"--target={children[0]}", "--mount", "--pid", *(["--net"] if own_network else []), "--"]
 
     def run(self, command, check=True, timeout=120):
         done = subprocess.run([*self.inside, *map(str, command)], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
@@ -72,7 +88,7 @@ class Engine:
 
     def start(self, image, options=(), command=()):
         """A container that runs without privileges, with a root that cannot be written to, and nothing else that `options` does not say."""
-        started = self.podman("run", "--detach", "--ulimit=host", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
+        started = self.podman("run", "--detach", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
                               "--security-opt=no-new-privileges", *options, image, *command)
         return Container(self, started.stdout.strip())
 

@@ -10,6 +10,7 @@ debootstrap makes it once, in build/debian-12; each root is a copy. What runs in
 With boot() systemd is its first process.
 """
 
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -27,14 +28,17 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 ENTER = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"']
 
 
-def _base():
-    base = ROOT / "build" / "debian-12"
-    if not base.is_dir():
-        partial = base.with_name("debian-12.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        subprocess.run(["debootstrap", "--variant=minbase", "bookworm", partial], check=True, stdout=subprocess.DEVNULL)
-        partial.rename(base)
-    return base
+def base():
+    """The folder that debootstrap made; nobody changes it."""
+    folder = ROOT / "build" / "debian-12"
+    with open(folder.with_name("debian-12.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            partial = folder.with_name("debian-12.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            subprocess.run(["debootstrap", "--variant=minbase", "bookworm", partial], check=True, stdout=subprocess.DEVNULL)
+            partial.rename(folder)
+    return folder
 
 
 class DebianRoot:
@@ -42,7 +46,7 @@ class DebianRoot:
         # A Unix socket's path has little room.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bellhop-root-", dir="/tmp"))
         self.folder.chmod(0o755)
-        subprocess.run(["cp", "-a", "--reflink=auto", f"{_base()}/.", self.folder], check=True)
+        subprocess.run(["cp", "-a", "--reflink=auto", f"{base()}/.", self.folder], check=True)
         for name in ("resolv.conf", "hosts"):
             shutil.copy(f"/etc/{name}", self.folder / "etc" / name)
         self.run("apt-get", "update", "-q")
