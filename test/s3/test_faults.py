@@ -215,7 +215,7 @@ def test_a_damaged_object_is_parked_and_not_delivered(setting):
 
 def test_a_clock_that_is_an_hour_off_is_named(bellhop, s3):
     daemon = bellhop({"stores": {"archive": s3.store()}}, env={"LD_PRELOAD": FAKETIME, "FAKETIME": "+1h"})
-    assert "RequestTimeTooSkewed" in daemon.wait_log(r"store is unavailable: .* store=archive reason=.*").group(0)
+    assert "RequestTimeTooSkewed" in daemon.wait_log(r"store is unavailable: .* store=archive key=stores.archive reason=.*").group(0)
 
 
 @pytest.mark.parametrize("answer", [
@@ -234,7 +234,7 @@ def test_no_service_at_all_is_told_once_and_so_is_its_return(bellhop, broker, na
     port = free_port()
     daemon = bellhop({"stores": {"archive": {"type": "s3", "endpoint": f"http://127.0.0.1:{port}", "bucket": "claims", "access_key": "S3RVER",
                                              "secret_key": "S3RVER", "retries": 0}}})
-    assert "archive" in daemon.wait_log(r"store is unavailable: .* store=archive reason=.*connect.*").group(0)
+    assert "archive" in daemon.wait_log(r"store is unavailable: .* store=archive key=stores.archive reason=.*connect.*").group(0)
     side = Side(broker, name())
     up = publisher(daemon)
     up.channel.publish("", side.queue, PAYLOAD)

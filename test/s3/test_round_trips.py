@@ -43,7 +43,7 @@ def test_over_https_with_a_private_ca(bellhop, broker, name, tls_s3rver):
 
 def test_a_certificate_that_nobody_vouches_for_is_refused_and_named(bellhop, tls_s3rver):
     daemon = bellhop({"stores": {"archive": tls_s3rver.store()}})
-    assert "certificate" in daemon.wait_log(r"store is unavailable: .* store=archive reason=.*").group(0)
+    assert "certificate" in daemon.wait_log(r"store is unavailable: .* store=archive key=stores.archive reason=.*").group(0)
 
 
 def test_virtual_host_addressing(bellhop, broker, name, ceph):
