@@ -2,10 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "config/problems.h"
+#include "daemon/ops/scratch_file.h"
 
 namespace bellhop {
 
@@ -48,7 +51,20 @@ std::vector<std::string> missing_folders(const config::Config& config) {
       out.push_back("socket " + quoted(socket->path) + ": its folder " + quoted(folder) + " " + wrong +
                     ": create it before bellhop starts, writable for bellhop's user");
   }
+  if (std::string wrong = missing_scratch_folder(config); !wrong.empty()) out.push_back(std::move(wrong));
   return out;
+}
+
+std::string missing_scratch_folder(const config::Config& config) {
+  const auto store = std::find_if(config.stores.begin(), config.stores.end(), [](const config::Store& each) {
+    return std::holds_alternative<config::S3Store>(each.kind);
+  });
+  if (store == config.stores.end()) return {};
+  const auto tried = ScratchFile::try_folder();
+  if (tried) return {};
+  return "store " + quoted(store->name) + ": " + tried.error() +
+         ": large payloads will be refused; make the folder writable for bellhop's user, or let "
+         "TMPDIR name another";
 }
 
 }  // namespace bellhop

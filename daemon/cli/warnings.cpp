@@ -5,6 +5,7 @@
 #include "config/hold_warnings.h"
 #include "config/retention_warnings.h"
 #include "config/slip_warnings.h"
+#include "daemon/cli/missing_folders.h"
 #include "daemon/ops/log_line.h"
 
 namespace bellhop {
@@ -15,6 +16,7 @@ void tell_warnings(const config::Config& config) {
   for (const std::string& warning : config::retention_warnings(config)) log_warn(warning);
   for (const std::string& warning : config::slip_warnings(config)) log_warn(warning);
   for (const std::string& warning : config::hold_warnings(config)) log_warn(warning);
+  if (const std::string wrong = missing_scratch_folder(config); !wrong.empty()) log_warn(wrong);
 }
 
 }  // namespace bellhop

@@ -30,7 +30,17 @@ FileDescriptor open_in(const std::string& path) {
   return named;
 }
 
+Error cannot_create(const std::string& path) {
+  return {fmt::format("cannot create a scratch file in {} (TMPDIR): {}", path, errno_text(errno))};
+}
+
 }  // namespace
+
+Result<void> ScratchFile::try_folder() {
+  const std::string path = folder();
+  if (!open_in(path).is_open()) return cannot_create(path);
+  return {};
+}
 
 Result<std::unique_ptr<ScratchFile>> ScratchFile::create(std::shared_ptr<Quota> quota,
                                                          uint64_t size_bytes_max) {
@@ -40,8 +50,7 @@ Result<std::unique_ptr<ScratchFile>> ScratchFile::create(std::shared_ptr<Quota> 
                              quota->used_bytes(), quota->bytes_max(), size_bytes_max)};
   const std::string path = folder();
   FileDescriptor file = open_in(path);
-  if (!file.is_open())
-    return Error{fmt::format("cannot create a scratch file in {} (TMPDIR): {}", path, errno_text(errno))};
+  if (!file.is_open()) return cannot_create(path);
   return std::unique_ptr<ScratchFile>(new ScratchFile(std::move(quota), std::move(share), std::move(file)));
 }
 

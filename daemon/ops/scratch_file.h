@@ -18,6 +18,8 @@ namespace bellhop {
 
 class ScratchFile {
  public:
+  // Tries the folder with an empty file, which leaves nothing. Error: what create() will say.
+  static Result<void> try_folder();
   // Takes `size_bytes_max` of `quota` until it is destroyed. Errors: the quota has less left, or no file can
   // be made.
   static Result<std::unique_ptr<ScratchFile>> create(std::shared_ptr<Quota> quota, uint64_t size_bytes_max);

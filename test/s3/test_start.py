@@ -1,6 +1,7 @@
 """A start before the bucket answers, or takes bellhop's key: one line says so, bellhop serves, and another says when it is over."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -61,3 +62,13 @@ def test_a_store_that_a_reload_takes_away_is_waited_for_no_more(bellhop, manager
     daemon.config_path.write_text(json.dumps(config))
     assert run_cli("reload", "--socket", daemon.admin_socket).returncode == 0
     wait_until(lambda: "waits" not in manager.said("STATUS")[-1]["STATUS"])
+
+
+def test_a_folder_of_scratch_files_that_cannot_be_written(bellhop, plain_s3rver, tmp_path):
+    wrong = (f"store 'archive': cannot create a scratch file in {tmp_path}/nowhere (TMPDIR): No such file or directory: large payloads will be "
+             "refused; make the folder writable for bellhop's user, or let TMPDIR name another")
+    env = {"TMPDIR": f"{tmp_path}/nowhere"}
+    daemon = bellhop({"stores": {"archive": plain_s3rver.store()}}, env=env)
+    daemon.wait_log(re.escape(f" warn {wrong}"))
+    assert wrong in run_cli("check", daemon.config_path, env=env).stdout
+    assert "scratch" not in run_cli("check", daemon.config_path, env={"TMPDIR": str(tmp_path)}).stdout
