@@ -52,7 +52,7 @@ def settings(name):
 def test_the_commands_are_ones_that_bellhop_has():
     for key, command in settings("bellhop.service"):
         if key in ("ExecStart", "ExecReload"):
-            program, word, *_ = command.split()
+            program, word, *_ = command.lstrip("-").split()
             assert program == "/usr/bin/bellhop"
             assert subprocess.run([binary(), word, "--help"], capture_output=True).returncode == 0, command
 
