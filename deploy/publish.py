@@ -1,7 +1,7 @@
 """Publishes one message through bellhop, and returns when it is confirmed. It needs pika.
 
-    python3 deploy/publish.py /run/bellhop/bellhop.sock orders "a scan"     declares the queue, which stays
-    head -c 5000000 /dev/urandom | python3 deploy/publish.py /run/bellhop/bellhop.sock orders -
+    python3 deploy/publish.py /run/bellhop/bellhop.sock bellhop-trial "a scan"     declares the queue, which stays
+    head -c 1M /dev/zero | python3 deploy/publish.py /run/bellhop/bellhop.sock bellhop-trial -
 """
 
 import sys
