@@ -72,7 +72,8 @@ void add_sessions(Families& out, const AdminSources& sources, const Totals& tota
   out.counter("bellhop_sessions_closed_total", "Client connections that ended, by why.");
   for (size_t door = 0; door < door_names.size(); ++door)
     out.add_each(totals.sessions_ended[door], session_end_names, "reason", {{"door", door_names[door]}});
-  out.gauge("bellhop_broker_up", "1: a session is at the broker, or bellhop's own last look reached it.");
+  out.gauge("bellhop_broker_up",
+            "1: a session is at the broker, or bellhop's own last look reached it and no login was refused.");
   out.add(meter.broker() == Meter::BrokerState::up ? 1.0 : 0.0);
   out.counter("bellhop_broker_connects_total", "Attempts to reach a broker, by how they ended.");
   out.add(meter.connects(), {{"result", "ok"}});

@@ -127,9 +127,10 @@ std::string status_json(const AdminSources& sources) {
                    {"read_at", utc(reload.last_success)}};
   const Meter::BrokerState broker = meter.broker();
   out["broker"] = {{"up", broker == Meter::BrokerState::up},
-                   {"state", broker == Meter::BrokerState::up     ? "up"
-                             : broker == Meter::BrokerState::down ? "down"
-                                                                  : "unknown"},
+                   {"state", broker == Meter::BrokerState::up        ? "up"
+                             : broker == Meter::BrokerState::down    ? "down"
+                             : broker == Meter::BrokerState::refuses ? "refuses bellhop's login"
+                                                                     : "unknown"},
                    {"sessions", totals.sessions_at_broker},
                    {"blocked", totals.blocked_sessions},
                    {"connects", {{"ok", meter.connects()}, {"failed", meter.failed_connects()}}}};

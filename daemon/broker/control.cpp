@@ -85,7 +85,6 @@ void Control::run(std::deque<Declaration> left) {
     for (const config::BrokerUrl& url : broker.urls) {
       const Result<void> tried = try_url(url, left);
       if (left.empty()) break;
-      if (!tried) saw(BrokerSeen::away);
       const std::lock_guard<std::mutex> lock(mutex_);
       if (stopping_) break;
       if (!tried)
@@ -181,19 +180,32 @@ bool Control::lend_to_stop(int fd) {
 
 Result<void> Control::try_url(const config::BrokerUrl& url, std::deque<Declaration>& left) {
   auto opened = ControlConnection::open(config_->broker, url, tls_, wake_.get());
-  if (!opened) return Error{opened.error()};
-  ControlConnection& connection = *opened.value();
+  ControlConnection* const connection = opened ? opened.value().get() : nullptr;
   Result<void> outcome;
-  if (lend_to_stop(connection.fd())) outcome = declare_all(connection, url, left);
-  lend_to_stop(-1);
+  bool is_let_in = false;
+  if (connection == nullptr) {
+    outcome = Error{opened.error()};
+  } else if (lend_to_stop(connection->fd())) {
+    outcome = connection->log_in();
+    is_let_in = outcome.ok();
+    if (is_let_in) outcome = declare_all(*connection, url, left);
+  }
+  if (lend_to_stop(-1) && !outcome && !is_let_in) {
+    const bool was_refused = connection != nullptr && connection->was_refused();
+    if (!was_refused) saw(BrokerSeen::away);
+    if (told_.insert(url.shown + subject_of_reason(outcome.error())).second)
+      say_not_let_in(url, was_refused ? connection : nullptr, outcome.error());
+  }
   return outcome;
 }
 
-// Takes off `left` what was answered.
+// Logged in. Takes off `left` what was answered.
 Result<void> Control::declare_all(ControlConnection& connection, const config::BrokerUrl& url,
                                   std::deque<Declaration>& left) {
   using Kind = ControlConnection::Answer::Kind;
-  if (Result<void> logged_in = connection.log_in(); !logged_in) return logged_in;
+  if (!told_.empty())
+    log_info("broker lets bellhop in", {{"broker", url.shown}, {"vhost", connection.vhost()}});
+  told_.clear();
   saw(BrokerSeen::reached);
   size_t declared = 0, refused = 0, different = 0;
   while (!left.empty()) {

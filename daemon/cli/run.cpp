@@ -86,8 +86,8 @@ class Daemon {
       stores_.keep(store);
       store->begin_upkeep();
     }
-    broker_news_.emplace(*shared_.meter);
-    auto control = std::make_shared<Control>(config_, made.value()->tls, saw_broker());
+    broker_news_.emplace(shared_.meter);
+    auto control = std::make_shared<Control>(config_, made.value()->tls, broker_news_->saw());
     shared_.current.set(std::move(made.value()));  // nothing here keeps it
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
@@ -119,7 +119,7 @@ class Daemon {
         Reloader::Use{[this](const Reloader::Next& next) { return put_to_use(next); },
                       [this](const std::vector<std::string>& files) { watch_files(files); },
                       [this] { notices_.reload_begins(); }, [this] { notices_.reload_over(); },
-                      saw_broker()});
+                      broker_news_->saw()});
     if (auto opened = open_admin(config.admin); !opened) return fail(opened.error());
     control_ = std::move(control);
     // What is read for a change may have changed since the start read it.
@@ -163,16 +163,7 @@ class Daemon {
     const auto snapshot = shared_.current.get();
     broker_watch_ = std::make_unique<BrokerWatch>(
         &loop_, snapshot->config, snapshot->tls, shared_.nodes,
-        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
-        [meter = shared_.meter.get(), saw = saw_broker()](bool is_up) {
-          meter->saw_broker(is_up);
-          saw(is_up ? BrokerSeen::reached : BrokerSeen::away);
-        });
-  }
-
-  // For any thread, also when this is gone.
-  Control::Saw saw_broker() const {
-    return [looks = broker_news_->own_looks()](BrokerSeen seen) { *looks = seen; };
+        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); }, broker_news_->looked());
   }
 
   std::string status() {

@@ -50,10 +50,26 @@ std::string status_of(const ServiceFacts& facts) {
   return out;
 }
 
+Control::Saw BrokerNews::saw() const {
+  return [seen = seen_, meter = meter_](BrokerSeen found) {
+    *seen = found;
+    if (found == BrokerSeen::refuses) meter->login_refused();
+    if (found == BrokerSeen::reached) meter->let_in();
+  };
+}
+
+std::function<void(bool is_up)> BrokerNews::looked() const {
+  return [seen = seen_, meter = meter_](bool is_up) {
+    meter->saw_broker(is_up);
+    if (!is_up || *seen != BrokerSeen::refuses) *seen = is_up ? BrokerSeen::reached : BrokerSeen::away;
+  };
+}
+
 BrokerSeen BrokerNews::now() {
-  const uint64_t reached = meter_.connects(), failed = meter_.failed_connects();
+  const uint64_t reached = meter_->connects(), failed = meter_->failed_connects();
   if (failed != failed_) seen_->store(BrokerSeen::away);
-  if (reached != reached_ || meter_.has_session_at_broker()) seen_->store(BrokerSeen::reached);
+  const bool is_reached = reached != reached_ && *seen_ != BrokerSeen::refuses;
+  if (is_reached || meter_->has_session_at_broker()) seen_->store(BrokerSeen::reached);
   reached_ = reached;
   failed_ = failed;
   return seen_->load();

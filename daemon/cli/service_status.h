@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/broker/control.h"
@@ -28,17 +30,19 @@ std::string status_of(const ServiceFacts& facts);
 // thread.
 class BrokerNews {
  public:
-  explicit BrokerNews(const Meter& meter) : meter_(meter) {}
+  explicit BrokerNews(std::shared_ptr<Meter> meter) : meter_(std::move(meter)) {}
 
-  // Where bellhop's own looks are written, by any thread.
-  const std::shared_ptr<std::atomic<BrokerSeen>>& own_looks() const { return seen_; }
+  // For bellhop's own logins, and for its looks, which only reach the broker. Any thread may call what they
+  // give, also when this is gone.
+  Control::Saw saw() const;
+  std::function<void(bool is_up)> looked() const;
   // Never waits.
   BrokerSeen now();
   // It is another one.
   void forget() { seen_->store(BrokerSeen::unknown); }
 
  private:
-  const Meter& meter_;
+  const std::shared_ptr<Meter> meter_;
   const std::shared_ptr<std::atomic<BrokerSeen>> seen_ =
       std::make_shared<std::atomic<BrokerSeen>>(BrokerSeen::unknown);
   uint64_t reached_ = 0, failed_ = 0;  // how often sessions had, at the last look

@@ -54,7 +54,23 @@ bool Meter::has_session_at_broker() const {
 void Meter::saw_broker(bool is_up) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    seen_ = is_up ? BrokerState::up : BrokerState::down;
+    if (!is_up || seen_ != BrokerState::refuses) seen_ = is_up ? BrokerState::up : BrokerState::down;
+  }
+  saw_.notify_all();
+}
+
+void Meter::login_refused() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seen_ = BrokerState::refuses;
+  }
+  saw_.notify_all();
+}
+
+void Meter::let_in() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    seen_ = BrokerState::up;
   }
   saw_.notify_all();
 }

@@ -38,14 +38,18 @@ class Meter {
   }
   uint64_t connects() const { return connects_.load(); }
   uint64_t failed_connects() const { return failed_connects_.load(); }
-  // What was last known of it. It counts while no session is there.
+  // What was last known of it. It counts while no session is there. A look that only reaches the broker says
+  // nothing of a login that it refuses.
   void saw_broker(bool is_up);
+  // The broker refuses the login of the configuration, or lets somebody in.
+  void login_refused();
+  void let_in();
   // It is another one now.
   void forget_broker();
   bool has_session_at_broker() const;
   // unknown: bellhop has not looked yet. The first who asks makes it look, and waits here for the answer, but
   // no longer than first_look_wait.
-  enum class BrokerState : uint8_t { unknown, up, down };
+  enum class BrokerState : uint8_t { unknown, up, down, refuses };
   static constexpr std::chrono::milliseconds first_look_wait{500};
   BrokerState broker() const;
 

@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from support import amqp
+from support.admin import Admin
 from support.certificates import Authority
 from support.rabbitmq import free_port, wait_until
 from support.tls_front import TlsFront
@@ -31,6 +32,28 @@ def test_a_wrong_password_is_told_and_bellhop_serves(starting, rabbit):
     assert "hunter2" not in daemon.log
     with pytest.raises(amqp.ConnectionClosed):
         amqp.connect(daemon.socket)
+
+
+@pytest.mark.parametrize("declare", [False, True], ids=["nothing to declare", "pipelines to declare"])
+def test_a_refused_login_is_not_ready_until_the_broker_lets_bellhop_in(bellhop, rabbit, name, declare):
+    user = name("user")
+    rabbit.add_user(user, "another")
+    daemon = bellhop({"broker": {"username": user, "password": "secret"}, "log": {"format": "json"},
+                      "pipelines": {name("p"): {"steps": ["a"], "declare": declare}}})
+    assert first(daemon, REFUSED)["broker"] == rabbit.url
+    admin = Admin(daemon.admin_socket)
+    not_ready = "[-] broker: refuses bellhop's login; the log says why\nnot ready\n"
+    wait_until(lambda: admin.get("/readyz").body == not_ready, 20, "not ready")
+    with pytest.raises(amqp.ConnectionClosed):
+        amqp.connect(daemon.socket)
+    assert admin.get("/readyz").body == not_ready
+    assert "\nbellhop_broker_up 0\n" in admin.get("/metrics").body
+    rabbit.eval(f"ok = rabbit_auth_backend_internal:change_password(<<\"{user}\">>, <<\"secret\">>, <<\"test\">>).")
+    amqp.connect(daemon.socket).close()
+    wait_until(lambda: admin.get("/readyz").body == "ready\n", 20, "ready")
+    if declare:
+        first(daemon, "pipelines declared")
+        assert first(daemon, "broker lets bellhop in")["broker"] == rabbit.url
 
 
 def test_a_virtual_host_that_is_not_there_is_told(starting, rabbit, name):

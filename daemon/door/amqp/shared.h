@@ -18,7 +18,7 @@ namespace bellhop {
 struct Shared {
   CurrentSnapshot current;
   std::unique_ptr<Budget> budget;
-  std::unique_ptr<Meter> meter;
+  std::shared_ptr<Meter> meter;
   Taps taps;
   SpillSpace spill;
   BrokerNodes nodes;

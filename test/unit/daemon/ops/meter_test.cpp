@@ -176,6 +176,21 @@ TEST_CASE("the broker is up while a session is there, else as last seen", "[ops]
   CHECK(meter.has_session_at_broker());
 }
 
+TEST_CASE("a refused login is no broker that is up, until it lets somebody in", "[ops][meter]") {
+  Meter meter(configured());
+  using State = Meter::BrokerState;
+  meter.login_refused();
+  CHECK(meter.broker() == State::refuses);
+  meter.connected_to_broker(true);  // that is before the login
+  meter.saw_broker(true);
+  CHECK(meter.broker() == State::refuses);
+  meter.let_in();
+  CHECK(meter.broker() == State::up);
+  meter.login_refused();
+  meter.saw_broker(false);
+  CHECK(meter.broker() == State::down);
+}
+
 TEST_CASE("who asks first waits for the first look at the broker", "[ops][meter]") {
   Meter meter(configured());
   std::thread looks([&] { meter.saw_broker(true); });
