@@ -6,12 +6,14 @@
 
 import sys
 
-import pika_unix
-
 
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
+    try:
+        import pika_unix
+    except ModuleNotFoundError as error:
+        sys.exit(f"{error}: install it, on Debian by apt-get install python3-pika")
     path, queue, text = sys.argv[1:]
     body = sys.stdin.buffer.read() if text == "-" else text.encode()
     connection = pika_unix.connect(path)

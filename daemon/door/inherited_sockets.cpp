@@ -98,6 +98,13 @@ void warn_of_file(const config::UnixListen& entry) {
              {{"path", entry.path}, {"reason", std::strerror(errno)}});
     return;
   }
+  if (!S_ISSOCK(found.st_mode)) {
+    log_warn(
+        "inherited socket's file is no socket any more: nobody can connect to it by its path; restart the "
+        ".socket unit",
+        {{"path", entry.path}});
+    return;
+  }
   if ((found.st_mode & 0777) != (entry.mode & 0777))
     log_warn(
         "inherited socket has another mode than the configuration says: SocketMode in the .socket unit "

@@ -76,6 +76,20 @@ def test_what_the_units_start_is_where_it_was_put(tmp_path, prefix, configuratio
         assert "/usr/bin/bellhop" not in text or prefix == "/usr"
 
 
+def test_the_root_and_a_folder_beside_are_prefixes_too(tmp_path):
+    install(tmp_path / "root", "/")
+    assert "ExecStart=/bin/bellhop run --config /etc/bellhop/bellhop.yaml" in (tmp_path / "root/lib/systemd/system/bellhop.service").read_text()
+    subprocess.run(["cmake", "--install", build_folder(), "--prefix", "beside"], cwd=tmp_path, env={**os.environ, "PWD": str(tmp_path)}, check=True,
+                   stdout=subprocess.DEVNULL)
+    assert f"ExecStart={tmp_path}/beside/bin/bellhop run" in (tmp_path / "beside/lib/systemd/system/bellhop.service").read_text()
+
+
+def test_a_prefix_that_no_unit_can_name_is_refused(tmp_path):
+    done = subprocess.run(["cmake", "--install", build_folder(), "--prefix", "/opt/two words"], env={**os.environ, "DESTDIR": str(tmp_path)},
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert done.returncode != 0 and "Use a path without blanks, quotes, % and $." in " ".join(done.stderr.split())
+
+
 def test_a_configuration_that_is_there_stays(tmp_path):
     edited = tmp_path / "etc" / "bellhop" / "bellhop.yaml"
     edited.parent.mkdir(parents=True)
