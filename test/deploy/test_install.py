@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from support.bellhop import ROOT, run_cli
+from support.documents import text_of, without_code
 
 DEPLOY = ROOT / "deploy"
 FILES = """
@@ -24,9 +25,11 @@ FILES = """
     usr/share/zsh/site-functions/_bellhop
     """.split()
 DOCUMENTS = """
-    CHANGELOG.md LICENSE README.md
-    config/README.md daemon/claims/README.md deploy/README.md deploy/operations.md proto/README.md test/clients/README.md
-    examples/bellhop.schema.json examples/bellhop.yaml
+    ARCHITECTURE.md CHANGELOG.md LICENSE README.md
+    config/README.md config/bellhop.schema.json config/bellhop.yaml
+    daemon/claims/README.md deploy/README.md deploy/operations.md proto/README.md
+    test/clients/README.md test/clients/java_amqp_client/UnixSocketFactory.java test/clients/php_amqplib/UnixConnection.php
+    test/clients/python_kombu/unix_transport.py test/clients/ruby_bunny/unix_session.rb test/packages
     """.split()
 
 
@@ -46,7 +49,7 @@ def install(folder, prefix):
 def examples():
     """Of Compose, Kubernetes and Prometheus: every file that the repository has, and what Compose's service needs."""
     names = subprocess.run(["git", "ls-files", "compose*", "kubernetes", "prometheus", "pika_unix.py", "publish.py"], cwd=DEPLOY, capture_output=True, text=True, check=True)
-    return {f"examples/{name}" for name in names.stdout.split()}
+    return {f"deploy/{name}" for name in names.stdout.split()}
 
 
 def commands_of(unit):
@@ -57,9 +60,16 @@ def commands_of(unit):
 def test_it_puts_exactly_these_files(tmp_path):
     documents = {f"usr/share/doc/bellhop/{name}" for name in {*DOCUMENTS, *examples()}}
     assert install(tmp_path, "/usr") == {*FILES, *documents}
-    executable = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_mode & 0o111
-                  and "examples" not in path.parts}
+    executable = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_mode & 0o111}
     assert executable == {"usr/bin/bellhop"}
+
+
+def test_every_link_of_the_installed_documents_leads_somewhere(tmp_path):
+    install(tmp_path, "/usr")
+    links = [(path, target) for path in tmp_path.rglob("*.md")
+             for target in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", without_code(text_of(path))) if not re.match(r"[a-z]+:", target)]
+    assert len(links) > 50
+    assert not [(str(path.relative_to(tmp_path)), target) for path, target in links if not (path.parent / target).exists()]
 
 
 @pytest.mark.parametrize("prefix, configuration", [("/usr", "/etc/bellhop/bellhop.yaml"), ("/usr/local", "/etc/bellhop/bellhop.yaml"),

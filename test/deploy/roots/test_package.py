@@ -193,7 +193,7 @@ def test_a_large_message_goes_through_it_and_an_upgrade_and_a_purge_keep_what_is
             assert channel.deliver().body == body
             client.close()  # without an ack: the message waits on
 
-        publish = installed.path("/usr/share/doc/bellhop/examples/publish.py")
+        publish = installed.path("/usr/share/doc/bellhop/deploy/publish.py")
         done = subprocess.run(["/usr/bin/python3", "-B", publish, socket, queue, "-"], input=body, user=SERVICE, group=SERVICE, extra_groups=[group],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert (done.returncode, done.stdout.decode()) == (0, f"confirmed: {len(body)} bytes in queue {queue}\n")
