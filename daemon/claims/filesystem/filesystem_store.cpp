@@ -111,22 +111,29 @@ void FilesystemStore::prepare(bool is_new) {
     core_->wait.begin();
     return;
   }
+  const auto marker_before = directory.value().check_marker(place);
   if (faccessat(directory.value().fd(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
     const int error = errno;
     fstat(directory.value().fd(), &status);
     log_warn("store is read-only for bellhop: bellhop nacks publishes that need it",
              {{"store", place.name},
+              {"key", "stores." + place.name + ".path"},
               {"path", place.path},
               {"reason", errno_text(error)},
               {"owner", owner_and_mode(status)},
-              {"bellhop_uid", geteuid()}});
-  } else {
-    const bool sync_directory =
-        core_->abilities.of(place, directory.value(), core_->keys.next()).sync_directory && place.fsync;
-    if (place.marker_required && is_new) {
-      auto written = directory.value().write_marker(place, sync_directory);
-      if (!written) log_warn("store gets no marker", {{"store", place.name}, {"reason", written.error()}});
-    }
+              {"bellhop_uid", geteuid()},
+              if_known("advice", marker_before
+                                     ? ""
+                                     : "give the folder to bellhop's user and start bellhop again; where "
+                                       "no bellhop shall write, set marker: optional")});
+    if (!marker_before) core_->wait.begin();
+    return;
+  }
+  const bool sync_directory =
+      core_->abilities.of(place, directory.value(), core_->keys.next()).sync_directory && place.fsync;
+  if (place.marker_required && is_new) {
+    auto written = directory.value().write_marker(place, sync_directory);
+    if (!written) log_warn("store gets no marker", {{"store", place.name}, {"reason", written.error()}});
   }
   if (auto marker = directory.value().check_marker(place); !marker) {
     log_warn("store has no marker: set `marker: optional` for a directory that no bellhop writes to",
