@@ -30,7 +30,7 @@ class ControlConnection;
 class TlsContext;
 
 // What bellhop's own looks at the broker last found.
-enum class BrokerSeen : uint8_t { unknown, reached, away, refuses };
+enum class BrokerSeen : uint8_t { reached, away, refuses };
 
 class Control {
  public:

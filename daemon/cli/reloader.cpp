@@ -152,6 +152,7 @@ void Reloader::fail(std::vector<std::string> errors, bool only_if_changed, uint6
 std::shared_ptr<Control> Reloader::declare(const Snapshot& before, const Snapshot& next) {
   const config::Config& config = *next.config;
   if (config.broker == before.config->broker && config.pipelines == before.config->pipelines) return nullptr;
+  if (config.broker != before.config->broker) meter_.forget_broker();  // before the next one is heard of
   auto control = std::make_shared<Control>(next.config, next.tls, use_.saw_broker);
   for (std::chrono::milliseconds waited{0}; waited < declare_wait_max && !is_stopping();
        waited += declare_look) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <iostream>
-#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -86,8 +85,7 @@ class Daemon {
       stores_.keep(store);
       store->begin_upkeep();
     }
-    broker_news_.emplace(shared_.meter);
-    auto control = std::make_shared<Control>(config_, made.value()->tls, broker_news_->saw());
+    auto control = std::make_shared<Control>(config_, made.value()->tls, tells(shared_.meter));
     shared_.current.set(std::move(made.value()));  // nothing here keeps it
     if (int error = uv_loop_init(&loop_); error != 0)
       return fail(std::string("cannot open a loop: ") + uv_strerror(error));
@@ -119,7 +117,7 @@ class Daemon {
         Reloader::Use{[this](const Reloader::Next& next) { return put_to_use(next); },
                       [this](const std::vector<std::string>& files) { watch_files(files); },
                       [this] { notices_.reload_begins(); }, [this] { notices_.reload_over(); },
-                      broker_news_->saw()});
+                      tells(shared_.meter)});
     if (auto opened = open_admin(config.admin); !opened) return fail(opened.error());
     control_ = std::move(control);
     // What is read for a change may have changed since the start read it.
@@ -163,7 +161,8 @@ class Daemon {
     const auto snapshot = shared_.current.get();
     broker_watch_ = std::make_unique<BrokerWatch>(
         &loop_, snapshot->config, snapshot->tls, shared_.nodes,
-        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); }, broker_news_->looked());
+        [meter = shared_.meter.get()] { return !meter->has_session_at_broker(); },
+        [meter = shared_.meter.get()](bool is_up) { meter->saw_broker(is_up); });
   }
 
   std::string status() {
@@ -174,7 +173,7 @@ class Daemon {
       return status_of(facts);
     }
     facts.addresses = listener_->addresses();
-    facts.broker = broker_news_->now();
+    facts.broker = shared_.meter->seen();
     facts.waits = stores_in_trouble(*shared_.current.get()->config, *shared_.meter);
     const ReloadView reload = reload_.view();
     if (!reload.last_was_successful) facts.reload_failed = reload.generation;
@@ -202,13 +201,9 @@ class Daemon {
     for (const auto& store : snapshot.stores->all()) store->begin_upkeep();
     if (config.log_level != before->config->log_level) set_log_level(config.log_level);
     tell_warnings(config);
-    if (config.broker != before->config->broker) {
-      shared_.meter->forget_broker();
-      broker_news_->forget();
-      if (broker_watch_ != nullptr) {
-        broker_watch_.reset();
-        watch_broker();
-      }
+    if (config.broker != before->config->broker && broker_watch_ != nullptr) {
+      broker_watch_.reset();
+      watch_broker();
     }
     return true;
   }
@@ -349,7 +344,6 @@ class Daemon {
   uint64_t drain_ends_at_ms_ = 0;  // the loop's time
   unsigned trims_due_ = 0;
   std::shared_ptr<Mailbox> mailbox_;
-  std::optional<BrokerNews> broker_news_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<AdminSide> admin_;

@@ -1,6 +1,7 @@
 #include "daemon/cli/service_status.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/ops/waits.h"
 
@@ -19,15 +20,15 @@ std::string joined(const std::vector<std::string>& texts) {
   return out;
 }
 
-std::string broker_text(BrokerSeen seen) {
+std::string broker_text(Meter::BrokerState seen) {
   switch (seen) {
-    case BrokerSeen::reached:
+    case Meter::BrokerState::up:
       return "; broker reached";
-    case BrokerSeen::away:
+    case Meter::BrokerState::down:
       return "; waits for the broker";
-    case BrokerSeen::refuses:
+    case Meter::BrokerState::refuses:
       return "; the broker refuses bellhop's login";
-    case BrokerSeen::unknown:
+    case Meter::BrokerState::unknown:
       break;
   }
   return "";
@@ -50,29 +51,14 @@ std::string status_of(const ServiceFacts& facts) {
   return out;
 }
 
-Control::Saw BrokerNews::saw() const {
-  return [seen = seen_, meter = meter_](BrokerSeen found) {
-    *seen = found;
-    if (found == BrokerSeen::refuses) meter->login_refused();
-    if (found == BrokerSeen::reached) meter->let_in();
+Control::Saw tells(std::shared_ptr<Meter> meter) {
+  return [meter = std::move(meter)](BrokerSeen found) {
+    if (found == BrokerSeen::away) {
+      meter->saw_broker(false);
+    } else {
+      meter->answered_login(found == BrokerSeen::reached);
+    }
   };
-}
-
-std::function<void(bool is_up)> BrokerNews::looked() const {
-  return [seen = seen_, meter = meter_](bool is_up) {
-    meter->saw_broker(is_up);
-    if (!is_up || *seen != BrokerSeen::refuses) *seen = is_up ? BrokerSeen::reached : BrokerSeen::away;
-  };
-}
-
-BrokerSeen BrokerNews::now() {
-  const uint64_t reached = meter_->connects(), failed = meter_->failed_connects();
-  if (failed != failed_) seen_->store(BrokerSeen::away);
-  const bool is_reached = reached != reached_ && *seen_ != BrokerSeen::refuses;
-  if (is_reached || meter_->has_session_at_broker()) seen_->store(BrokerSeen::reached);
-  reached_ = reached;
-  failed_ = failed;
-  return seen_->load();
 }
 
 std::vector<std::string> stores_in_trouble(const config::Config& config, const Meter& meter) {

@@ -54,23 +54,16 @@ bool Meter::has_session_at_broker() const {
 void Meter::saw_broker(bool is_up) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!is_up || seen_ != BrokerState::refuses) seen_ = is_up ? BrokerState::up : BrokerState::down;
+    seen_ = is_up ? BrokerState::up : BrokerState::down;
   }
   saw_.notify_all();
 }
 
-void Meter::login_refused() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    seen_ = BrokerState::refuses;
-  }
-  saw_.notify_all();
-}
-
-void Meter::let_in() {
+void Meter::answered_login(bool is_let_in) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     seen_ = BrokerState::up;
+    is_refused_ = !is_let_in;
   }
   saw_.notify_all();
 }
@@ -78,13 +71,21 @@ void Meter::let_in() {
 void Meter::forget_broker() {
   const std::lock_guard<std::mutex> lock(mutex_);
   seen_ = BrokerState::unknown;
+  is_refused_ = false;
 }
 
 Meter::BrokerState Meter::broker() const {
+  if (!has_session_at_broker()) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    saw_.wait_for(lock, first_look_wait, [this] { return seen_ != BrokerState::unknown; });
+  }
+  return seen();
+}
+
+Meter::BrokerState Meter::seen() const {
   if (has_session_at_broker()) return BrokerState::up;
-  std::unique_lock<std::mutex> lock(mutex_);
-  saw_.wait_for(lock, first_look_wait, [this] { return seen_ != BrokerState::unknown; });
-  return seen_;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return seen_ == BrokerState::up && is_refused_ ? BrokerState::refuses : seen_;
 }
 
 Totals Meter::totals() const {

@@ -41,9 +41,8 @@ class Meter {
   // What was last known of it. It counts while no session is there. A look that only reaches the broker says
   // nothing of a login that it refuses.
   void saw_broker(bool is_up);
-  // The broker refuses the login of the configuration, or lets somebody in.
-  void login_refused();
-  void let_in();
+  // It refuses the configuration's login, or lets bellhop or a client in.
+  void answered_login(bool is_let_in);
   // It is another one now.
   void forget_broker();
   bool has_session_at_broker() const;
@@ -52,6 +51,8 @@ class Meter {
   enum class BrokerState : uint8_t { unknown, up, down, refuses };
   static constexpr std::chrono::milliseconds first_look_wait{500};
   BrokerState broker() const;
+  // The same without waiting.
+  BrokerState seen() const;
 
   Totals totals() const;
   std::vector<SessionLine> sessions() const;  // the oldest first
@@ -65,7 +66,8 @@ class Meter {
   mutable std::mutex mutex_;
   mutable std::condition_variable saw_;
   // All under the mutex.
-  BrokerState seen_ = BrokerState::unknown;
+  BrokerState seen_ = BrokerState::unknown;  // by looks
+  bool is_refused_ = false;                  // the login, until somebody is let in
   std::shared_ptr<const MetricNames> names_;
   std::deque<StoreMeter> stores_;
   std::unordered_set<SessionMeter*> live_;

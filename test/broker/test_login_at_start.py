@@ -7,6 +7,7 @@ import pytest
 
 from support import amqp
 from support.admin import Admin
+from support.bellhop import run_cli
 from support.certificates import Authority
 from support.rabbitmq import free_port, wait_until
 from support.tls_front import TlsFront
@@ -54,6 +55,18 @@ def test_a_refused_login_is_not_ready_until_the_broker_lets_bellhop_in(bellhop, 
     if declare:
         first(daemon, "pipelines declared")
         assert first(daemon, "broker lets bellhop in")["broker"] == rabbit.url
+
+
+def test_a_reload_to_a_password_that_is_refused_is_not_ready_and_back_again_is(bellhop):
+    daemon = bellhop({"broker": {"username": "guest", "password": "guest"}})
+    admin, right = Admin(daemon.admin_socket), daemon.config_path.read_text()
+    wait_until(lambda: admin.get("/readyz").body == "ready\n", 20, "ready")
+    wrong = right.replace('"password": "guest"', '"password": "wrong"')
+    assert wrong != right
+    for text, ready in ((wrong, "[-] broker: refuses bellhop's login; the log says why\nnot ready\n"), (right, "ready\n")):
+        daemon.config_path.write_text(text)
+        assert run_cli("reload", "--socket", daemon.admin_socket).returncode == 0
+        wait_until(lambda: admin.get("/readyz").body == ready, 20, ready)
 
 
 def test_a_virtual_host_that_is_not_there_is_told(starting, rabbit, name):

@@ -73,7 +73,7 @@ void Session::handshake_done() {
   stage_ = Stage::running;
   client_deadline_ms_ = 0;
   state_.meter.at_broker = true;
-  shared_.meter->let_in();
+  shared_.meter->answered_login(true);
   client_heartbeat_.start(handshake_->client_heartbeat_s(), now_ms());
   broker_heartbeat_.start(handshake_->broker_heartbeat_s(), now_ms());
   relay_ = std::make_unique<Relay>(state_, *this, memory_, client_->outbox(), broker_->outbox(), mailbox_);

@@ -122,7 +122,7 @@ TEST_CASE("with nothing to declare bellhop tries its login until a broker answer
   test::TcpPort port(true);
   const auto config = config_for(port.number);
   config->pipelines[0].declare = false;
-  std::atomic<BrokerSeen> seen{BrokerSeen::unknown};
+  std::atomic<BrokerSeen> seen{BrokerSeen::reached};
   Control control(config, nullptr, [&seen](BrokerSeen now) { seen = now; });
   ::close(wait_for_connection(port));
   REQUIRE(control.wait_until_done(10'000));

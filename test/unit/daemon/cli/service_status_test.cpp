@@ -11,14 +11,14 @@ TEST_CASE("the status line says what bellhop does, and what it waits for", "[ser
   const std::string at = "listening on unix:/run/bellhop/bellhop.sock, tcp:127.0.0.1:5673";
   CHECK(status_of(facts) == at + "; no session");
   facts.sessions = 1;
-  facts.broker = BrokerSeen::reached;
+  facts.broker = Meter::BrokerState::up;
   CHECK(status_of(facts) == at + "; 1 session; broker reached");
   facts.sessions = 2;
-  facts.broker = BrokerSeen::away;
+  facts.broker = Meter::BrokerState::down;
   facts.waits = {"store 'archive'", "store 'claims'"};
   CHECK(status_of(facts) ==
         at + "; 2 sessions; waits for the broker; waits for store 'archive', store 'claims'");
-  facts.broker = BrokerSeen::refuses;
+  facts.broker = Meter::BrokerState::refuses;
   facts.waits.clear();
   facts.reload_failed = 3;
   CHECK(status_of(facts) == at + "; 2 sessions; the broker refuses bellhop's login; the configuration has a "

@@ -179,16 +179,21 @@ TEST_CASE("the broker is up while a session is there, else as last seen", "[ops]
 TEST_CASE("a refused login is no broker that is up, until it lets somebody in", "[ops][meter]") {
   Meter meter(configured());
   using State = Meter::BrokerState;
-  meter.login_refused();
+  meter.answered_login(false);
   CHECK(meter.broker() == State::refuses);
   meter.connected_to_broker(true);  // that is before the login
   meter.saw_broker(true);
   CHECK(meter.broker() == State::refuses);
-  meter.let_in();
+  meter.answered_login(true);
   CHECK(meter.broker() == State::up);
-  meter.login_refused();
+  meter.answered_login(false);
   meter.saw_broker(false);
   CHECK(meter.broker() == State::down);
+  meter.saw_broker(true);  // it is back, and nobody was let in
+  CHECK(meter.broker() == State::refuses);
+  meter.forget_broker();
+  meter.saw_broker(true);
+  CHECK(meter.broker() == State::up);
 }
 
 TEST_CASE("who asks first waits for the first look at the broker", "[ops][meter]") {
